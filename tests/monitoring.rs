@@ -103,14 +103,15 @@ fn base<T>(series: &str, metrics: &BTreeMap<String, T>) -> Option<String> {
 #[test]
 fn every_metric_is_described() {
     let head = "# Metrics\n\n\
-        Look up a metric or an alert. `/metrics` on port 8080 (`run --listen`) serves the metrics, on every replica.\n\n\
-        * Labels are words of queuewarden's own, never names of objects, so that their number is bounded. The one\n  \
-        exception is `hash`, of which each replica has one at a time.\n\
-        * Conditions are about one object; kube-state-metrics can count those.\n\
-        * `manifests/monitoring/rules.yaml` has the alerts, as Prometheus reads them, and\n  \
-        `manifests/monitoring/dashboard.json` a Grafana dashboard.\n\
-        * `/metrics` is plain HTTP, and the NetworkPolicy lets nobody in. Let Prometheus in by\n  \
-        `networkPolicy.metricsFrom` of the chart, or by `examples/monitoring/networkpolicy.yaml`.\n\n\
+        This page lists all metrics and alerts. Every replica serves its metrics at `/metrics` on port 8080\n\
+        (`run --listen`).\n\n\
+        * Label values come from a fixed list and never contain names of objects, so their number is limited. The\n  \
+        only exception is `hash`, which has one value at a time for each replica.\n\
+        * To count the conditions of individual objects, use kube-state-metrics.\n\
+        * For the alerts, use `manifests/monitoring/rules.yaml` with Prometheus.\n  \
+        `manifests/monitoring/dashboard.json` is a Grafana dashboard.\n\
+        * `/metrics` is plain HTTP, and the NetworkPolicy blocks access by default. To let Prometheus in, set\n  \
+        `networkPolicy.metricsFrom` in the chart, or use `examples/monitoring/networkpolicy.yaml`.\n\n\
         Generated from the sources by `UPDATE=1 cargo test --test all monitoring`.\n\n\
         | metric | type | labels | meaning |\n|---|---|---|---|\n";
     let mut text = head.to_owned();
@@ -198,7 +199,7 @@ fn every_alert_has_a_page() {
         assert_eq!(word("/annotations/runbook_url"), format!("{RUNBOOKS}{name}.md"));
         let page = read(&format!("docs/runbooks/{name}.md"));
         assert!(page.starts_with(&format!("# {name}\n\n{}\n", word("/annotations/summary"))), "{name}");
-        for part in ["What it means", "What to look at", "What to do"] {
+        for part in ["Meaning", "Diagnosis", "Mitigation"] {
             assert!(page.contains(&format!("\n## {part}\n\n")), "{name}: {part}");
         }
         assert!(named.insert(format!("{name}.md")), "{name} stands there twice");

@@ -1,7 +1,7 @@
-//! Sets who authorizes requests to the API server: RBAC, and during a test another authorizer before it.
+//! Configures who authorizes requests to the API server: RBAC, and during a test another authorizer before
+//! it.
 //!
-//! The API server reads its `--authorization-config` again when the file changes, so nothing has to be
-//! restarted.
+//! The API server reloads its `--authorization-config` when the file changes, so nothing has to be restarted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ authorizers:
   - {type: Node, name: node}
   - {type: RBAC, name: rbac}
 ";
-/// The number of times the API server has reread the file, as a metric.
+/// The metric for the API server's reloads of the file.
 const RELOADS: &str = "apiserver_authorization_config_controller_automatic_reloads_total";
 
 impl TestCluster {
@@ -42,7 +42,7 @@ impl TestCluster {
         }
         self.local()?;
         let before = self.reloads().await?;
-        // The file is replaced as a whole, because the API server reads its content at the moment of the
+        // The file is replaced atomically, because the API server reads its content at the moment of the
         // event.
         let new = path.with_extension("new");
         fs::write(&new, configuration)?;
@@ -81,14 +81,14 @@ struct Reloads {
 /// The `ServiceAccount` of `manifests/authorizer`.
 const ACCOUNT: &str = "queuewarden-authorizer";
 
-/// An API server that queries queuewarden, by the output of `queuewarden authorizer-config`.
+/// An API server that queries queuewarden, configured with the output of `queuewarden authorizer-config`.
 #[derive(Debug)]
 pub struct Authorizer {
     /// The `AuthorizationConfiguration`.
     pub configuration: String,
     /// The kubeconfig that it names.
     pub kubeconfig: PathBuf,
-    /// The token that the API server shows.
+    /// The token that the API server sends.
     pub token: String,
 }
 
@@ -135,7 +135,8 @@ impl TestCluster {
         Ok(Authorizer { configuration, kubeconfig: folder.join("kubeconfig"), token })
     }
 
-    /// Runs `kubectl auth can-i` as another user. Returns an error unless the answer is yes or no.
+    /// Runs `kubectl auth can-i` as another user. A no is an answer; anything other than yes or no is an
+    /// error.
     ///
     /// # Errors
     /// When kubectl does not run, or does not answer.

@@ -34,18 +34,18 @@ pub fn is_false<'a>(r#type: &'a str, reason: &'a str) -> Expected<'a> {
 }
 
 impl TestCluster {
-    /// Returns the objects of a kind, untyped: as the API server stores them, not as our types read them.
+    /// Returns the objects of a kind, untyped: as the API server stores them, without our types.
     ///
     /// # Errors
-    /// When no client can be made.
+    /// When no client can be created.
     pub fn objects(&self, kind: Kind) -> Result<Api<DynamicObject>> {
         Ok(api(kind, self.client()?))
     }
 
-    /// Returns all conditions of an object. The list is empty until the operator has seen the object.
+    /// Returns all conditions of an object; empty before the operator has seen it.
     ///
     /// # Errors
-    /// When there is no such object.
+    /// When the object does not exist.
     pub async fn conditions(&self, kind: Kind, name: &str) -> Result<Vec<Condition>> {
         let object = self.objects(kind)?.get(name).await?;
         conditions(&object)
@@ -54,7 +54,7 @@ impl TestCluster {
     /// Waits for a condition of the object's current generation, and returns it.
     ///
     /// # Errors
-    /// When it does not come within `timeout`; the error lists the conditions instead.
+    /// When it is not set within `timeout`; the error lists the conditions instead.
     pub async fn wait_for(
         &self,
         kind: Kind,

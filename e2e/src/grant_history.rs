@@ -3,10 +3,11 @@
 //!
 //! The versions are read afterwards: see [`crate::history`].
 //!
-//! A version is explained by a state of the grants when it gives exactly what that state grants, by the
-//! evaluator of `queuewarden diff`, and the state is not younger than the version. It is also explained when
-//! it gives exactly what the withdrawals leave of the version before, because new grants may have to wait.
-//! States explain versions in their order: a revoked grant does not come back, whoever the writer is.
+//! A state of the grants explains a version if the version, according to the evaluator of `queuewarden diff`,
+//! gives exactly what the state grants, and the state is not newer than the version. A version is also
+//! explained if it gives exactly the previous version's access minus the withdrawals, because new grants may
+//! have to wait. States explain versions in order: a revoked grant must not come back, no matter who the
+//! writer is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -46,13 +47,13 @@ struct State {
     tree: Tree,
 }
 
-/// The grants of one test, and the last revision whose output was compared with them.
+/// The grants of one test, and the last revision of the output that was checked against them.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct GrantHistory<'cluster> {
     cluster: &'cluster TestCluster,
     client: Client,
     states: Vec<State>,
-    /// The youngest state that has explained a version.
+    /// The newest state that has explained a version.
     explained: usize,
     /// The grants of that version.
     live: Grants,
@@ -63,7 +64,7 @@ pub struct GrantHistory<'cluster> {
 }
 
 impl<'cluster> GrantHistory<'cluster> {
-    /// Begins without any grant. Everything from here on is compared.
+    /// Starts without any grant. Everything from here on is compared.
     ///
     /// # Errors
     /// When the API server does not answer.
@@ -86,7 +87,7 @@ impl<'cluster> GrantHistory<'cluster> {
         let applied =
             self.cluster.objects(Kind::QueueAcl)?.patch(name, &apply, &Patch::Apply(&object)).await?;
         let since = applied.metadata.resource_version.as_deref().unwrap_or_default().parse()?;
-        // The stored object counts: without a schema, then or earlier, lists are merged in another way.
+        // The stored object is used, because without a schema, now or earlier, lists are merged differently.
         let stands = applied.data.pointer("/spec/submit/users").cloned().context("no users")?;
         let users = serde_json::from_value(stands)?;
         let mut grants = self.standing()?.clone();
@@ -97,9 +98,9 @@ impl<'cluster> GrantHistory<'cluster> {
     /// Deletes a `QueueAcl`.
     ///
     /// # Errors
-    /// When there is none, or the API server refuses.
+    /// When it does not exist, or the API server refuses.
     pub async fn revoke(&mut self, name: &str) -> Result<()> {
-        // The answer to a deletion does not contain its revision; it was after this one.
+        // The response to a deletion does not contain its revision, which is later than this one.
         let since = revision(&self.client).await?;
         self.cluster.objects(Kind::QueueAcl)?.delete(name, &DeleteParams::default()).await?;
         let mut grants = self.standing()?.clone();
@@ -123,22 +124,22 @@ impl<'cluster> GrantHistory<'cluster> {
         revision(&self.client).await
     }
 
-    /// Registers a text that another program writes. It needs no grants.
+    /// Registers a text written by another client, which needs no grants to explain it.
     pub fn expect_foreign(&mut self, text: &str) {
         self.foreign.insert(text.to_owned());
     }
 
     /// Waits until all grants are live, the scheduler runs them and every object reports it; then compares
-    /// every version since. Returns their number.
+    /// every version since. Returns the number of versions.
     ///
     /// # Errors
-    /// When that does not happen, or a version is not explained by the grants.
+    /// When that does not happen, or the grants do not explain a version.
     pub async fn converged(&mut self, timeout: Duration) -> Result<usize> {
         let wanted = self.states.last().context("no state")?;
         let scheduler = self.cluster.yunikorn()?;
         eventually("what is granted to be live, and to run", timeout, || async {
-            // It is read each time, because a text that the scheduler does not take in time is written anew,
-            // with another revision.
+            // The text is read each time, because a text that the scheduler does not load in time is written
+            // again with a new revision.
             let text = self.cluster.config_value(yunikorn::CONFIGS, KEY).await?.context("no queue tree")?;
             ensure!(difference(&wanted.tree, &tree(&text)?).is_empty(), "live is: {text}");
             let runs = scheduler.config_checksum().await?;
@@ -153,10 +154,10 @@ impl<'cluster> GrantHistory<'cluster> {
         self.check().await
     }
 
-    /// Compares the versions since the last time with the grants. Returns their number.
+    /// Compares the versions since the last time with the grants. Returns the number of versions.
     ///
     /// # Errors
-    /// When one is not explained by the grants.
+    /// When the grants do not explain a version.
     pub async fn check(&mut self) -> Result<usize> {
         let now =
             eventually("the API server to answer", PATIENCE, || async { self.now().await.map(Some) }).await?;
@@ -230,7 +231,7 @@ fn difference(old: &Tree, new: &Tree) -> Vec<PartitionDiff> {
     between(std::slice::from_ref(old), std::slice::from_ref(new))
 }
 
-/// Returns the grants without the users whom the wanted ones do not let in, at the queue or above it.
+/// Returns the grants without the users that the wanted grants do not let in, at the queue or above it.
 fn withdrawn(from: &Grants, wanted: &Grants) -> Grants {
     let stays = |queue: &str, user: &String| {
         let mut others = wanted.values().filter(|other| other.users.contains(user));
@@ -243,7 +244,7 @@ fn withdrawn(from: &Grants, wanted: &Grants) -> Grants {
     left.collect()
 }
 
-/// Returns [`BASE`] with these grants, made without any of queuewarden's code.
+/// Returns [`BASE`] with these grants, created without any of queuewarden's code.
 fn granted(grants: &Grants) -> Result<Tree> {
     let mut config: Value = serde_saphyr::from_str(BASE)?;
     let mut users: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_granted_at_the_queue_or_above() {
+    fn withdrawal_keeps_grants_at_the_queue_or_above() {
         let from = grants(&[("a", "root.team.batch", &["sue", "bob", "eve"]), ("b", "root.prod", &["sue"])]);
         let wanted = grants(&[("c", "root.team", &["sue"]), ("d", "root.team.batch", &["bob", "ann"])]);
         let left = grants(&[("a", "root.team.batch", &["sue", "bob"]), ("b", "root.prod", &[])]);
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn grants_are_distinguished_by_what_they_give() -> Result<()> {
+    fn grants_are_compared_by_resulting_access() -> Result<()> {
         let none = granted(&Grants::new())?;
         let one = granted(&grants(&[("a", "root.prod", &["sue"])]))?;
         let same = granted(&grants(&[("b", "root.prod", &["sue"]), ("c", "root.prod", &["sue"])]))?;

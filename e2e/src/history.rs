@@ -1,9 +1,9 @@
 //! Reads every version of the output `ConfigMap` that ever existed.
 //!
-//! A watch would miss versions while the API server is stopped, and tests stop it. So the versions are read
-//! afterwards, one by one, from etcd's history: `resourceVersionMatch=Exact` requests the state at a
-//! revision. Revisions are the same for all kinds, so "granted at that moment" is a comparison of numbers.
-//! The API server discards revisions older than five minutes.
+//! A watch would miss versions while the API server is stopped, and tests do stop it. The versions are
+//! therefore read afterwards, one by one, from etcd's history: `resourceVersionMatch=Exact` requests the
+//! state at a revision. Revisions are the same for all kinds, so "granted at that moment" is a comparison of
+//! numbers. The API server discards history older than five minutes.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// Returns the queue trees by key: `queues.yaml` and the keys of other policy groups.
+    /// Returns its queue trees by key: `queues.yaml`, and the keys of other policy groups.
     pub fn trees(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = self.data.iter().map(|(key, text)| (key.as_str(), text.as_str()));
         all.filter(|(key, _)| key.strip_suffix(".yaml").is_some())
@@ -40,8 +40,7 @@ pub async fn revision(client: &Client) -> Result<u64> {
     Ok(list.metadata.resource_version.as_deref().unwrap_or_default().parse()?)
 }
 
-/// Returns all versions that were written after revision `after` and up to revision `until`, the oldest
-/// first.
+/// Returns all versions that were written after revision `after` and up to revision `until`, oldest first.
 ///
 /// # Errors
 /// When the API server does not answer, or has discarded the versions.
@@ -64,7 +63,7 @@ pub async fn versions(client: &Client, after: u64, until: u64) -> Result<Vec<Ver
     Ok(found)
 }
 
-/// Returns the output as it was at a revision.
+/// Returns the output at a revision.
 async fn output_at(client: &Client, revision: u64) -> Result<Option<ConfigMap>> {
     let exactly = ListParams::default()
         .fields(&format!("metadata.name={}", yunikorn::CONFIGS))

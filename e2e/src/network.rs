@@ -1,7 +1,6 @@
-//! Gives each test cluster but the first a network of its own, because `YuniKorn`'s ports are fixed in its
-//! code.
+//! Gives each test cluster except the first a separate network, because `YuniKorn`'s ports are hard-coded.
 //!
-//! A thread is in one network, and so are the sockets, threads and processes that it makes.
+//! A thread is in one network, which its sockets, threads and processes inherit.
 
 use std::fs::{self, File};
 use std::os::fd::AsFd as _;
@@ -17,7 +16,7 @@ use crate::process::Process;
 use crate::session::announce;
 use crate::wait::PATIENCE;
 
-/// The network of the test process's first thread, which never changes.
+/// The network of the test process, which is the network of its first thread and never changes.
 const OF_PROCESS: &str = "/proc/self/ns/net";
 const OF_THREAD: &str = "/proc/thread-self/ns/net";
 /// Brings up loopback, which is down in a new network.
@@ -44,8 +43,8 @@ impl Network {
     }
 }
 
-/// Returns whether this process may make networks and move threads into them: it needs `CAP_SYS_ADMIN` and
-/// iproute2.
+/// Returns whether this process may create networks and move threads into them, which requires
+/// `CAP_SYS_ADMIN` and iproute2.
 pub(crate) fn is_possible() -> bool {
     static POSSIBLE: OnceLock<bool> = OnceLock::new();
     *POSSIBLE.get_or_init(|| {
@@ -59,7 +58,7 @@ pub(crate) fn is_possible() -> bool {
     })
 }
 
-/// Moves the calling thread into a network, or back into the process's network.
+/// Moves the calling thread into a network, or into the process's network if it is `None`.
 pub(crate) fn enter(network: Option<&Network>) -> Result<()> {
     let own;
     let namespace = match network {
@@ -74,7 +73,7 @@ pub(crate) fn enter(network: Option<&Network>) -> Result<()> {
         .context("cannot move a thread into a network")
 }
 
-/// Runs `work` in the network of the process, which can reach the Internet.
+/// Runs `work` in the network of the process, which has Internet access.
 pub(crate) fn outside<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     thread::scope(|scope| {
         let thread = scope.spawn(|| enter(None).and_then(|()| work()));

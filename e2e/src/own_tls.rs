@@ -1,4 +1,5 @@
-//! Runs the operator's endpoints with a self-managed certificate, and the process that maintains it.
+//! Runs the operator's endpoints with a certificate that queuewarden issues, and the process that maintains
+//! it.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +18,12 @@ use crate::{assets, control_plane};
 
 /// Name of the Secret.
 pub const SECRET: &str = "queuewarden-tls";
-/// Name of a `ValidatingWebhookConfiguration` into which the operator may write its certificate.
+/// Name of a `ValidatingWebhookConfiguration` that the operator may write its certificate to.
 pub const WEBHOOK: &str = "queuewarden-configmaps";
 
 /// Name of the `ServiceAccount` and the Deployment that maintain the certificate.
 pub const KEEPER: &str = "queuewarden-certificates";
-/// The name of its user to the API server.
+/// Its user name in the API server.
 pub const KEEPER_USER: &str = "system:serviceaccount:queuewarden-system:queuewarden-certificates";
 
 /// Name of the webhook configuration in `manifests/validating`.
@@ -54,10 +55,10 @@ impl TestCluster {
         .await
     }
 
-    /// Returns the content of the webhook server's Secret as text; `None` if the Secret does not exist.
+    /// Returns the content of the webhook server's Secret, as text; empty if it does not exist.
     ///
     /// # Errors
-    /// When the API server does not answer, or there is no text in it.
+    /// When the API server does not answer, or the content is not text.
     pub async fn tls_secret(&self) -> Result<BTreeMap<String, String>> {
         let secrets: Api<Secret> = Api::namespaced(self.client()?, NAMESPACE);
         let data = secrets.get_opt(SECRET).await?.and_then(|secret| secret.data).unwrap_or_default();
@@ -99,8 +100,8 @@ impl TestCluster {
 }
 
 impl<'cluster> Operator<'cluster> {
-    /// Starts one replica with a self-managed certificate and the process that maintains it, and waits until
-    /// it is ready. `install_https` comes first.
+    /// Starts one replica with a certificate that queuewarden issues, and the process that maintains it, and
+    /// waits until it is ready. Call `install_https` first.
     ///
     /// # Errors
     /// As [`Operator::start_with`].

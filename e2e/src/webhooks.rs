@@ -48,11 +48,11 @@ impl TestCluster {
         self.apply_text(&list.to_string(), "queuewarden-e2e").await
     }
 
-    /// Makes the API server call these endpoints instead of the Service in a webhook configuration that is
-    /// installed.
+    /// Makes the API server call these endpoints instead of the Service in an installed webhook
+    /// configuration.
     ///
     /// # Errors
-    /// When no object has this kind and name.
+    /// When there is no configuration of this kind and name.
     pub async fn redirect_webhooks(&self, kind: &str, name: &str, endpoints: &Endpoints) -> Result<()> {
         let mut object: Value =
             serde_json::from_str(&self.kubectl(&["get", kind, name, "-o", "json"]).await?)?;

@@ -23,7 +23,7 @@ pub const DEFAULTS: &str = "yunikorn-defaults";
 pub const CONFIGS: &str = "yunikorn-configs";
 /// The line of `YuniKorn` releases that the test cluster has; 1.8 without it.
 pub const VERSION: &str = "QUEUEWARDEN_E2E_YUNIKORN";
-/// Ports fixed in `YuniKorn`'s code (yunikorn-core `webservice.go:69`, k8shim
+/// Ports hard-coded in `YuniKorn` (yunikorn-core `webservice.go:69`, k8shim
 /// `admissioncontroller/main.go:44`).
 pub(crate) const REST: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9080);
 pub(crate) const ADMISSION: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9089);
@@ -37,10 +37,10 @@ pub(crate) const ADMISSION_WEBHOOKS: [(&str, &str); 2] = [
     ("mutatingwebhookconfigurations", "yunikorn-admission-controller-mutations"),
 ];
 
-/// Returns the line of `YuniKorn` releases that the test cluster has.
+/// Returns the line of `YuniKorn` releases that the test cluster runs.
 ///
 /// # Errors
-/// When queuewarden was not compared with the release in [`VERSION`].
+/// When [`VERSION`] names a release that queuewarden was not compared with.
 pub fn version() -> Result<Version> {
     let Some(name) = std::env::var_os(VERSION) else { return Ok(Version::V1_8) };
     let version = Version::PROVEN.into_iter().find(|version| name == version.as_str());
@@ -61,7 +61,7 @@ pub(crate) fn admission_controller(servers: &Servers, directory: &Path, kubeconf
         .env("KUBECONFIG", kubeconfig)
 }
 
-/// Fails when another process listens on one of `YuniKorn`'s ports.
+/// Fails if another process listens on one of `YuniKorn`'s ports.
 pub(crate) fn check_ports() -> Result<()> {
     for address in [REST, ADMISSION] {
         TcpListener::bind(address).with_context(|| {
@@ -104,7 +104,7 @@ pub struct RejectedApplication {
     /// The groups as resolved.
     #[serde(default)]
     pub groups: Vec<String>,
-    /// The whole reason; the pod's status has only a piece of it.
+    /// The complete reason; the pod's status only contains a part of it.
     #[serde(default)]
     pub rejected_message: String,
 }
@@ -116,7 +116,7 @@ pub struct LiveQueue {
     pub path: String,
     /// `Active`, `Draining`, …
     pub status: String,
-    /// True for a queue in the configuration, false for a queue created by a placement rule.
+    /// True for a queue in the configuration, false for a queue that a placement rule created.
     pub managed: bool,
     /// True when it takes applications.
     pub leaf: bool,
@@ -200,7 +200,7 @@ impl Rest {
         Ok(queues)
     }
 
-    /// Returns the applications refused so far, over the scheduler's life.
+    /// Returns the applications refused so far, since the scheduler started.
     ///
     /// # Errors
     /// When the scheduler does not answer.
@@ -208,7 +208,7 @@ impl Rest {
         Ok(serde_json::from_value(self.get("/ws/v1/partition/default/applications/rejected").await?)?)
     }
 
-    /// Runs the validator of `YuniKorn`'s admission webhook. `Err` holds its reason.
+    /// Runs the validator that `YuniKorn`'s admission webhook uses: `Err` is its reason.
     ///
     /// # Errors
     /// The outer one when the scheduler does not answer.

@@ -1,5 +1,5 @@
 //! Compares the prediction of `queuewarden diff` about a change of a real cluster with the scheduler's
-//! behaviour after it.
+//! behavior after it.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ fn change(user: &str, group: &str) -> String {
 const PEOPLE: [(&str, &str); 4] = [("alice", "qa"), ("bob", "qa"), ("carol", "qa"), ("dave", "devs")];
 const QUEUES: [&str; 2] = ["root.team.batch", "root.team.adhoc"];
 
-/// Returns who may submit to which queue of the running scheduler.
+/// Returns who may submit to which queue, according to the running scheduler.
 async fn really(cluster: &TestCluster) -> Result<Vec<bool>> {
     let mut allowed = Vec::new();
     for (user, group) in PEOPLE {
@@ -36,7 +36,7 @@ async fn really(cluster: &TestCluster) -> Result<Vec<bool>> {
     Ok(allowed)
 }
 
-/// Returns the rows of the difference between the cluster's objects and those in the file.
+/// Returns the rows of the difference between the cluster's objects and the file's.
 async fn difference(kubeconfig: &Path, file: &Path, expected: i32) -> Result<Vec<String>> {
     let ended = ask(kubeconfig, &format!("diff -f {} -o csv --no-headers", file.display())).await?;
     ensure!(ended.code == Some(expected), "{ended}");
@@ -44,7 +44,7 @@ async fn difference(kubeconfig: &Path, file: &Path, expected: i32) -> Result<Vec
 }
 
 #[tokio::test]
-async fn what_a_change_is_said_to_do_it_does() -> Result<()> {
+async fn predicted_changes_match_the_scheduler() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let config = format!(
@@ -89,7 +89,7 @@ async fn what_a_change_is_said_to_do_it_does() -> Result<()> {
     .await
 }
 
-/// A grant of zoe that is there already, with this end.
+/// An existing grant to zoe, with this end.
 fn of_zoe(end: &str) -> String {
     format!(
         "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: zoe}}\nspec: {{queue: root.team, \
@@ -98,7 +98,7 @@ fn of_zoe(end: &str) -> String {
 }
 
 #[tokio::test]
-async fn both_sides_are_of_the_same_time_and_another_end_is_a_change() -> Result<()> {
+async fn diff_compares_both_sides_at_the_same_time() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let config = format!(

@@ -1,8 +1,8 @@
 //! The command line, with one file for each command: makes the same plan as in the cluster from files.
 //!
 //! Exit codes: 0 no errors (warnings allowed, unless `--strict`), 1 errors or refused, 2 the command line is
-//! wrong or an input cannot be read, 3 it cannot be decided. Results go to standard output, messages about
-//! them to standard error.
+//! invalid or an input cannot be read, 3 undecided. Results go to standard output, messages about them to
+//! standard error.
 
 use std::io;
 use std::path::Path;
@@ -27,75 +27,75 @@ use crate::source::session::EXIT_CODES;
 use go_compat::diag::is_obeyed;
 use queuewarden_operator::process::{CertificatesOptions, RunOptions};
 
-/// Manage who may submit to, and who administers, the queues of Apache YuniKorn
+/// Manage who can submit to and administer the queues of Apache YuniKorn
 #[derive(Debug, Parser)]
 #[command(name = "queuewarden", version, propagate_version = true, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Use of colours
+    /// Use of colors
     #[arg(long, value_enum, default_value_t, global = true, value_name = "WHEN")]
     color: Color,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check whether a user may do something on a queue, or with an application
+    /// Check whether a user may use a queue or an application
     CanI(can_i::CanIArgs),
-    /// Explain why a user may, or may not, do something
+    /// Explain why a user has access or not
     #[command(after_help = EXIT_CODES)]
     Explain(can_i::RequestArgs),
-    /// List everyone who may submit to a queue, or administer it
+    /// List everyone who may submit to or administer a queue
     WhoCan(who_can::WhoCanArgs),
-    /// List the queues that a user may submit to, or administer
+    /// List the queues that a user may submit to or administer
     WhatCan(what_can::WhatCanArgs),
-    /// Show the names that YuniKorn knows you by, and which of them ACLs can have
+    /// Show your names in YuniKorn, and which of them fit into ACLs
     Whoami(whoami::WhoamiArgs),
-    /// Show who may do what on each queue
+    /// Show the rights of all users and groups on all queues
     Matrix(matrix::MatrixArgs),
-    /// Show in which queue an application would run, and why
+    /// Show the queue of an application, and the rules that choose it
     Place(place::PlaceArgs),
-    /// Write a page about queues, access, problems and changes
+    /// Generate a page about queues, access, problems and changes
     Report(report::ReportArgs),
-    /// Explain an ACL as YuniKorn reads it
+    /// Explain how YuniKorn interprets an ACL
     Acl(acl::AclArgs),
-    /// Find what is wrong with files or a cluster, or does not do what it seems to
+    /// Find errors and ineffective settings in files or a cluster
     #[command(visible_alias = "lint")]
     Validate(validate::ValidateArgs),
     /// Show who gains and who loses access between two configurations
     Diff(diff::DiffArgs),
     /// Print the ConfigMap and the conditions that the operator would write
     Render(render::RenderArgs),
-    /// Test a configuration against the access it is meant to give
+    /// Run access tests against a configuration
     Test(test::TestArgs),
     /// Answer SubjectAccessReviews and AdmissionReviews as the cluster would
     Review(review::ReviewArgs),
-    /// Give users and groups a right, by a QueueAcl
+    /// Grant a right to users and groups with a QueueAcl
     Grant(grant::GrantArgs),
-    /// Take users and groups out of QueueAcls
+    /// Remove users and groups from QueueAcls
     Revoke(revoke::RevokeArgs),
-    /// Suspend a QueueAcl, or the writing of the ConfigMap
+    /// Suspend a QueueAcl, or all writes of the operator
     Suspend(suspend::SuspendArgs),
-    /// Resume what was suspended
+    /// Resume a QueueAcl, or the writes of the operator
     Resume(suspend::SuspendArgs),
     /// Convert the access rules of YARN, Spark or a queues.yaml to QueueAcls
     #[cfg(feature = "import")]
     Import(crate::commands::change::import::ImportArgs),
-    /// Show what is in force, who writes, and which objects need attention
+    /// Show the state of a cluster and the objects that need attention
     Status(status::StatusArgs),
-    /// Show a QueueAcl, who gains and who loses by it, and its events
+    /// Show a QueueAcl with its effect and its events
     Describe(describe::DescribeArgs),
-    /// List the texts that the operator wrote, show one, or compare two
+    /// List, show or compare the configurations that the operator wrote
     History(history::HistoryArgs),
-    /// Check an installation, and print a remedy for each problem
+    /// Check an installation, and print a fix for each problem
     Check(check::CheckArgs),
     /// Apply the YuniKornConfig of a Helm release
     Configure(configure::ConfigureArgs),
     /// Print the custom resource definitions
     Crds(crds::CrdsArgs),
-    /// Work with the names of users that pods carry
+    /// Manage the user names in pods
     UserInfo(user_info::UserInfoArgs),
-    /// Print the files by which an API server uses queuewarden as an authorizer
+    /// Print the files to configure queuewarden as an authorizer of an API server
     AuthorizerConfig(authorizer_config::AuthorizerConfigArgs),
     /// Run the operator
     Run(RunOptions),
@@ -103,22 +103,22 @@ enum Command {
     Certificates(CertificatesOptions),
     /// List the codes of all diagnostics, or explain one
     Codes(codes::CodesArgs),
-    /// Print the script that completes commands in a shell
+    /// Print a completion script for a shell
     Completion(completion::CompletionArgs),
-    /// Print the manual page, or write those of all subcommands
+    /// Print the manual page, or write the manual pages of all subcommands
     Man(man::ManArgs),
-    /// Print the version, and the versions it was tested with
+    /// Print the version, and the tested versions of YuniKorn
     Version(version::VersionArgs),
 }
 
-/// The groups in which help lists the commands, each with its first one.
+/// The groups of commands in the help, each with its first command.
 const GROUPS: [(&str, &str); 5] =
     [("Ask", "can-i"), ("Check", "acl"), ("Change", "grant"), ("Operate", "status"), ("Other", "codes")];
 
-/// Name of the program as a plugin of kubectl: then it is started as `kubectl queuewarden`.
+/// Name of the program as a kubectl plugin, which is started as `kubectl queuewarden`.
 const PLUGIN: &str = "kubectl-queuewarden";
 
-/// Returns the command line, under the name by which the program was started.
+/// Returns the command line, with the name under which the program was started.
 pub fn command() -> clap::Command {
     let command = with_examples("queuewarden", Cli::command());
     let commands = grouped(&command);
@@ -131,10 +131,10 @@ pub fn command() -> clap::Command {
     if plugin { command.bin_name("kubectl queuewarden") } else { command }
 }
 
-/// The examples: a comment that says what the command does, and the command.
+/// The examples: a comment with a description, and the command.
 const TEXT: &str = include_str!("examples.txt");
 
-/// Returns the examples, each with what it does. A command's help has those that begin with the command.
+/// Returns the examples with their descriptions. The help of a command shows the examples that start with it.
 pub fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
     let is_known =
         |(_, line): &(_, &str)| cfg!(feature = "import") || !line.starts_with("queuewarden import ");
@@ -162,7 +162,7 @@ fn examples_of(path: &str) -> String {
     format!("Examples:\n{}", shown.join("\n\n"))
 }
 
-/// Letters that people know from other tools, each with the options that may be meant.
+/// Short options that users know from other tools, with the options that they may mean.
 const LETTERS: [(&str, &[&str]); 5] = [
     ("-u", &["user", "as"]),
     ("-g", &["group", "as-group"]),
@@ -171,7 +171,7 @@ const LETTERS: [(&str, &[&str]); 5] = [
     ("-r", &["recursive"]),
 ];
 
-/// Adds to an error the option that is likely meant.
+/// Adds a suggestion for the intended option to an error.
 fn with_guess(mut error: clap::Error, mut command: &clap::Command) -> clap::Error {
     for arg in std::env::args().skip(1) {
         command = command.find_subcommand(arg).unwrap_or(command);
@@ -181,14 +181,14 @@ fn with_guess(mut error: clap::Error, mut command: &clap::Command) -> clap::Erro
     error
 }
 
-/// Returns advice on an argument that a command does not take, or lacks.
+/// Returns advice about an unknown or missing argument.
 fn guess(error: &clap::Error, command: &clap::Command) -> Option<String> {
     let has = |long: &str| command.get_arguments().any(|arg| arg.get_long() == Some(long));
     let word = match error.get(ContextKind::InvalidArg)? {
         ContextValue::String(word) => word,
         ContextValue::Strings(lacking) => {
             let files = lacking.iter().any(|arg| arg.starts_with("--filename"));
-            return files.then(|| "name files or folders with `-f`, such as `-f queues.yaml`".to_owned());
+            return files.then(|| "pass files or folders with `-f`, such as `-f queues.yaml`".to_owned());
         }
         _ => return None,
     };
@@ -207,7 +207,7 @@ fn guess(error: &clap::Error, command: &clap::Command) -> Option<String> {
     if has("filename") && Path::new(word).exists() {
         return with("-f");
     }
-    // The verb and the queue come first, and a user is next.
+    // The verb and the queue come first, followed by a user.
     let who = ["user", "as"].iter().find(|long| has(long)).filter(|_| positionals > 0)?;
     with(&format!("--{who}"))
 }
@@ -224,8 +224,8 @@ fn grouped(command: &clap::Command) -> String {
     command.get_subcommands().map(line).collect()
 }
 
-/// Returns the error about the same arguments with invisible characters escaped. They may be names of files
-/// that others chose, and clap prints them as they are.
+/// Returns the error for the same arguments with invisible characters escaped. They may be untrusted file
+/// names, which clap prints unchanged.
 fn printable(error: clap::Error) -> clap::Error {
     let args: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
     if !args.iter().any(|arg| arg.contains(is_obeyed)) {

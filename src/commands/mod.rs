@@ -1,6 +1,6 @@
-//! The commands, in the groups in which help lists them.
+//! The commands, in the groups of the help.
 //!
-//! A command imports no other command: what they share is in [`output`](crate::output) and
+//! A command does not import another command. Shared code is in [`output`](crate::output) and
 //! [`source`](crate::source).
 
 pub mod ask;

@@ -94,7 +94,7 @@ pub(crate) fn explained_reason(reason: Reason) -> String {
     let explained = own.iter().copied().chain(mentions).map(|row| {
         let means = wrapped(&format!("{}, {}: {}", row.kind, row.condition, row.means));
         let remedy = Some(&row.remedy).filter(|remedy| !remedy.is_empty());
-        let remedy = remedy.map(|remedy| wrapped(&format!("To do: {remedy}")));
+        let remedy = remedy.map(|remedy| wrapped(&format!("Fix: {remedy}")));
         format!("\n{means}{}", remedy.unwrap_or_default())
     });
     format!("{reason}\n{}", explained.collect::<String>())
@@ -114,7 +114,7 @@ fn rows(page: &str) -> Vec<Row> {
     table.map_while(row).collect()
 }
 
-/// Comments in a cell, and links, of which the words stay.
+/// Comments in a cell, and links, which are replaced by their words.
 static MARKUP: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?s)<!--.*?(-->|$)|\[([^\[\]]*)\]\([^)]*\)").ok());
 

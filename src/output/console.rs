@@ -27,7 +27,7 @@ pub enum Color {
 pub struct Look {
     /// True if it takes colours.
     pub color: bool,
-    /// The columns of the terminal; `None` if it is none, and lines stay whole for programs.
+    /// The columns of the terminal. `None` for other streams, whose lines are not wrapped.
     pub width: Option<usize>,
 }
 
@@ -92,7 +92,7 @@ impl Console {
         self.look(io::stderr().is_terminal())
     }
 
-    /// `COLUMNS` goes before the terminal's own width.
+    /// `COLUMNS` takes precedence over the terminal's width.
     fn look(self, terminal: bool) -> Look {
         let set = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let own = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
@@ -149,7 +149,7 @@ impl Console {
         drop(stream.write_all(text.as_bytes()).and_then(|()| stream.flush()));
     }
 
-    /// Writes a note, which is neither error nor warning, to standard error.
+    /// Writes a note to standard error.
     pub fn note(self, text: &str) {
         self.err(&format!("note: {}\n", wrapped(text, 6, self.look_err().width)));
     }
@@ -200,8 +200,8 @@ fn color_code(text: &str) -> usize {
     code().map_or(0, |length| length.saturating_add("\u{1b}[m".len()))
 }
 
-/// Breaks a text between its words into lines that end at this width. The first follows what is `indent`
-/// columns wide, the others begin below it. A longer word has a line of its own, whole.
+/// Wraps a text at this width. The first line follows a label that is `indent` columns wide, and the other
+/// lines are indented by the same number of columns. Overlong words are not broken.
 pub fn wrapped(text: &str, indent: usize, width: Option<usize>) -> String {
     let Some(room) = width.map(|width| width.saturating_sub(indent)) else { return text.to_owned() };
     let (mut shown, mut line) = (String::with_capacity(text.len()), 0_usize);

@@ -93,8 +93,8 @@ fn near(text: &str, line: Span, marked: Span) -> (Span, Span) {
     (Span::new(start, boundary(marked.end.saturating_add(NEAR))), marked)
 }
 
-/// Returns the part of a text that a finding replaces, and what is written instead; `None` if the finding has
-/// no replacement for exactly what is written there.
+/// Returns the part of a text that a finding replaces, and its replacement; `None` if the finding has no
+/// exact replacement.
 pub fn edit<'a>(source: &Source, diagnostic: &'a Diagnostic) -> Option<(Span, &'a str)> {
     let (span, replacement) = (diagnostic.span?, diagnostic.replacement.as_deref()?);
     let written = source.text.get(span.start..span.end)?;

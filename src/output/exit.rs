@@ -1,4 +1,4 @@
-//! What a command ends with: its exit code, or the reason why it failed.
+//! The result of a command: its exit code, or the cause of its failure.
 
 use std::io;
 
@@ -7,11 +7,11 @@ use super::findings::Count;
 /// Result of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Nothing that counts was found.
+    /// Success, possibly with warnings.
     Clean,
     /// Errors were found, or the request was refused.
     Findings,
-    /// It could not be decided.
+    /// Undecided.
     Undecided,
 }
 
@@ -39,7 +39,7 @@ pub enum Failure {
     /// The same, because the API server forbids to read it.
     #[error("{0}")]
     Forbidden(String),
-    /// The namespace has none of `YuniKorn`'s ConfigMaps.
+    /// The namespace does not contain `YuniKorn`'s ConfigMaps.
     #[error("{0}")]
     NoConfigMaps(String),
     /// `YuniKorn` would not accept the user of the question, so the answer is no.

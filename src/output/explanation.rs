@@ -25,8 +25,8 @@ The user-info webhook has to write aliases. `queuewarden check` shows whether it
   kubectl patch admissionpolicy default --type=merge --patch='{\"spec\": {\"userInfo\": {\"mode\": \"Enforce\"}}}'
 ";
 
-/// How to go on after a grant. YuniKorn does not look at a rejected application again while one of its pods is
-/// left, and a Deployment replaces its pods at once.
+/// Steps after a grant. `YuniKorn` does not check a rejected application again while one of its pods exists,
+/// and a Deployment replaces its pods immediately.
 pub(crate) const AFTERWARDS: &str = "
 A Deployment that was rejected stays Pending after that: scale it to 0, wait until its pods are gone, and scale it up.
 ";
@@ -64,7 +64,7 @@ pub(crate) fn groups(groups: &[String]) -> String {
     if groups.is_empty() { "none".to_owned() } else { diag::listed(groups, MAX_GROUPS, groups.len()) }
 }
 
-/// Returns the text of an ACL, its result, where it is written, and the end of the entry that grants.
+/// Returns the text of an ACL, its result, its location, and the end of the granting entry.
 pub(crate) fn cells(answers: &Answers<'_>, step: &Step) -> [String; 4] {
     let says = if step.text.is_empty() { "-".to_owned() } else { quoted(&step.text) };
     if let Some(entry) = &step.entry {

@@ -34,8 +34,8 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     file.write_all(content)?;
     file.as_file().sync_all()?;
     file.persist(&target).map_err(|error| error.error)?;
-    // The rename is on disk only after the folder is.
-    File::open(folder)?.sync_all()
+    // The rename is on disk only after the folder is. Windows opens no folders.
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
 /// Writes files into a folder, which is created if it does not exist.
@@ -52,7 +52,7 @@ pub(crate) fn write_all<N: AsRef<Path>, C: AsRef<[u8]>>(
     written.map_err(|error| Failure::Output(format!("cannot write to `{}`: {error}", shown(folder))))
 }
 
-/// Creates a temporary file next to `target` with its permissions, or with those of any new file.
+/// Creates a temporary file next to `target` with its permissions, or with default permissions.
 fn new_file(folder: &Path, target: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".queuewarden-");

@@ -1,5 +1,4 @@
-//! Output of the findings of `validate` and `render`: each drawn by [`report`], as one JSON object, or as
-//! [`sarif`].
+//! Output of the findings of `validate` and `render`, as text, as one JSON object, or as [`sarif`].
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -41,10 +40,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// Formats findings; `text` is what people read, `answer` what JSON and YAML have.
+    /// Formats findings as `text` for people, or as `answer` in JSON and YAML.
     ///
     /// # Errors
-    /// When there is no working directory from which SARIF could name files.
+    /// When there is no working directory, which SARIF needs for file names.
     pub fn show<A: Serialize>(
         self,
         sources: &[Source],
@@ -131,7 +130,7 @@ pub fn bounded(found: &[SourceDiagnostic]) -> Vec<SourceDiagnostic> {
     listed
 }
 
-/// Returns the finding that counts others about the same text, with the worst severity among them.
+/// Returns the finding with the number of other findings about the same text, and their worst severity.
 fn unlisted(source: Option<usize>, others: &[SourceDiagnostic]) -> SourceDiagnostic {
     let severity = others.iter().map(|other| other.diagnostic.severity).max().unwrap_or(Severity::Error);
     let count = plural(others.len(), "more finding");
@@ -166,7 +165,7 @@ pub struct ValidateAnswer {
     pub diagnostics: Vec<LocatedFinding>,
     /// The findings of later moments that are not found before, with `--until`.
     pub ahead: Ahead<LocatedFinding>,
-    /// The number of findings, and of what was looked at.
+    /// The numbers of findings and of checked items.
     pub summary: Summary,
 }
 
@@ -177,13 +176,13 @@ pub struct LocatedFinding {
     /// The finding.
     #[serde(flatten)]
     pub diagnostic: Diagnostic,
-    /// The object it is about, as `Kind/name`; null when it is about none.
+    /// The affected object, as `Kind/name`; null if there is none.
     pub object: Option<String>,
-    /// The queue it is about; null when it is about none.
+    /// The affected queue; null if there is none.
     pub queue: Option<String>,
-    /// The ACL of the queue it is about; null when it is about none.
+    /// The affected ACL of the queue; null if there is none.
     pub acl: Option<AclKey>,
-    /// Its location; null when it has none in a text.
+    /// Its location; null without a location in a text.
     pub source: Option<Location>,
 }
 
@@ -192,7 +191,7 @@ pub struct LocatedFinding {
 pub struct Location {
     /// The file, or `ConfigMap/key`.
     pub file: String,
-    /// The part of it; absent when it is about the whole.
+    /// The affected part; absent if the whole file is affected.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
 }
@@ -207,7 +206,7 @@ pub struct Part {
     pub column: usize,
     /// The line of the end.
     pub end_line: usize,
-    /// The column behind the last character.
+    /// The column after the last character.
     pub end_column: usize,
     /// The number of bytes before it.
     pub offset: usize,
@@ -215,7 +214,7 @@ pub struct Part {
     pub length: usize,
 }
 
-/// The number of findings, and of what was looked at.
+/// The numbers of findings and of checked items.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Summary {
     /// The number of errors.
@@ -235,7 +234,7 @@ pub struct Summary {
 }
 
 impl ValidateAnswer {
-    /// Makes the answer. `checked` is the number of what was looked at.
+    /// Creates the answer with the numbers of checked items.
     pub fn new(
         sources: &[Source],
         found: &[SourceDiagnostic],

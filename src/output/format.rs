@@ -181,8 +181,8 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Aligns the columns, three spaces apart, as kubectl does. Columns that do not fit into the width stand
-    /// below each row, by their names. Control characters are escaped.
+    /// Aligns the columns, three spaces apart, as kubectl does. Columns that do not fit into the width are
+    /// printed below each row with their names. Control characters are escaped.
     pub fn text(&self, headers: bool, width: Option<usize>) -> String {
         self.with_look(headers, Look { color: false, width })
     }
@@ -259,8 +259,8 @@ impl Table {
     }
 }
 
-/// Formats a text as Markdown that shows it and nothing else: as code, in which there are no links, mentions
-/// or tags. What would end the code or a cell of a table is replaced, and what is long is cut.
+/// Formats a text as Markdown code, so that it cannot contain links, mentions or tags. Characters that would
+/// end the code or a table cell are replaced, and long texts are truncated.
 pub fn code(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -280,7 +280,7 @@ const MAX_ROWS: usize = 40;
 /// Maximum number of characters of a code in Markdown.
 const MAX_CODE: usize = 300;
 
-/// The first characters by which spreadsheets know a formula; the last four are the wide forms of the others.
+/// The first characters of formulas in spreadsheets. The last four are the full-width forms of the others.
 const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
 
 fn csv_cell(cell: &str) -> String {
@@ -317,7 +317,7 @@ pub fn yaml(answer: &impl Serialize) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Asks whether a similar name was meant; empty if there is none.
+/// Returns a suggestion for a similar name, or an empty text.
 pub fn suggestion<'a>(names: impl IntoIterator<Item = &'a str>, text: &str) -> String {
     nearest(names, text).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }

@@ -14,7 +14,7 @@ use go_compat::diag::{Code, Span};
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// Returns the folder from which files are named.
+/// Returns the base folder of file names.
 ///
 /// # Errors
 /// When there is no working directory.

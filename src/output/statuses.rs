@@ -43,8 +43,8 @@ impl ObjectConditions<'_> {
         find(self.conditions, type_)
     }
 
-    /// Returns the message of the line about the object: the reason why it is not ready or has another
-    /// reason, or its effect. Missing verification is mentioned once, for the `YuniKornConfig`.
+    /// Returns the message about the object: the cause if it is not ready or has another reason, or its
+    /// effect. Missing verification is mentioned once, for the `YuniKornConfig`.
     fn summary<'a>(&'a self, ready: &'a Condition) -> &'a str {
         let does = [Type::Accepted, Type::BaseResolved].into_iter().find_map(|type_| self.get(type_));
         let unverified = self.kind == ResourceKind::YuniKornConfig && ready.has(Reason::NotVerified);
@@ -54,10 +54,10 @@ impl ObjectConditions<'_> {
         }
     }
 
-    /// Returns the problems, by condition: input that `YuniKorn` or Kubernetes rejects is an error, input
-    /// that is accepted and does not do what it seems to say is a warning. Consequences of an object that is
-    /// not accepted are no problems of their own. The summary counts only if nothing else is known: for a
-    /// `YuniKornConfig` that cannot be read.
+    /// Returns the problems, by condition. Input that `YuniKorn` or Kubernetes rejects is an error, and
+    /// accepted input without the apparent effect is a warning. Consequences of a refused object are not
+    /// reported. The summary is only used if nothing else is known: for a `YuniKornConfig` that cannot be
+    /// read.
     pub fn problems(&self) -> impl Iterator<Item = (&Condition, Severity)> {
         let refused = self.get(Type::Accepted).is_some_and(|accepted| accepted.status != Status::True);
         let follows = move |condition: &Condition| refused && !condition.is(Type::Accepted);
@@ -86,7 +86,7 @@ fn severity(condition: &Condition) -> Option<Severity> {
         (Type::FailOpen | Type::Loaded | Type::Passing | Type::Ready, _) | (_, Status::True) => None,
         // This mode is intended.
         (Type::Applied | Type::Programmed, _) if condition.has(Reason::ObserveMode) => None,
-        // This is a consequence of another problem, which has a condition of its own.
+        // This is a consequence of another problem, which has a separate condition.
         _ if condition.has(Reason::ConfigNotReady) || condition.has(Reason::WithdrawalPending) => None,
         (Type::BaseResolved | Type::Applied, Status::Unknown) => None,
         (Type::Effective, Status::Unknown) => Some(Severity::Warning),
@@ -118,7 +118,7 @@ pub fn show(plan: &Plan, format: Format, width: Option<usize>) -> String {
     }
 }
 
-/// Builds a row for each object. Messages are long: they stand below it.
+/// Builds a row for each object, with its long message below it.
 fn table(objects: &[ObjectConditions<'_>], width: Option<usize>) -> String {
     let mut table = Table::new(["KIND", "NAME", "READY", "REASON"]);
     for object in objects {

@@ -1,4 +1,4 @@
-//! Texts that messages point into, and what is found in them.
+//! Texts with locations for messages, and the findings in them.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -152,23 +152,23 @@ pub fn shown(path: &Path) -> String {
 /// Begins a placeholder of Helm's and Argo CD's templates, and of many other tools.
 pub const TEMPLATE: &str = "{{";
 
-/// A diagnostic with the text it is about. Its span is one of that text.
+/// A diagnostic with its text, to which its span refers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceDiagnostic {
-    /// Index into the texts; `None` when it is about no text in particular.
+    /// Index into the texts; `None` without a particular text.
     pub source: Option<usize>,
-    /// `Kind/name` of the object it is about, if there is one.
+    /// `Kind/name` of the affected object, if any.
     pub object: Option<String>,
-    /// The path of the queue it is about, if it is about one.
+    /// The path of the affected queue, if any.
     pub queue: Option<String>,
-    /// The ACL it is about, if it is about one.
+    /// The affected ACL, if any.
     pub acl: Option<AclKey>,
     /// The diagnostic.
     pub diagnostic: Diagnostic,
 }
 
 impl SourceDiagnostic {
-    /// Wraps a diagnostic that is about no object.
+    /// Wraps a diagnostic without an object.
     pub fn new(source: impl Into<Option<usize>>, diagnostic: Diagnostic) -> Self {
         Self { source: source.into(), object: None, queue: None, acl: None, diagnostic }
     }

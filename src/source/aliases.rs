@@ -18,7 +18,7 @@ use yunikorn::config::verdict;
 use yunikorn_access::alias;
 use yunikorn_access::user_info::{WrongAliases, wrong_aliases};
 
-/// Returns the aliases that the ACLs in force name; none if these cannot be read.
+/// Returns the aliases in the ACLs in force, or nothing if these cannot be read.
 pub(crate) fn granted(snapshot: &Snapshot) -> BTreeSet<String> {
     let config = verdict(&text_in_force(snapshot), &[], snapshot.version()).config;
     config.as_ref().map(alias::granted).unwrap_or_default()
@@ -33,7 +33,7 @@ pub(crate) struct StalePod {
 }
 
 /// Returns the pods of a namespace, or of all, that `YuniKorn` schedules, that have not ended, and that lack
-/// one of these aliases or have one that is not theirs.
+/// one of these aliases or have a foreign one.
 ///
 /// # Errors
 /// When they cannot be read.
@@ -67,7 +67,7 @@ impl StalePod {
         !self.wrong.foreign.is_empty()
     }
 
-    /// Writes the aliases, unless somebody has changed the pod.
+    /// Writes the aliases, unless the pod has changed.
     pub(crate) async fn refresh(&self, client: &Client) -> Result<(), String> {
         let pods: Api<Pod> = Api::namespaced(client.clone(), &self.metadata.namespace().unwrap_or_default());
         let params = PatchParams { field_manager: Some(COMMAND_LINE.to_owned()), ..PatchParams::default() };

@@ -14,7 +14,7 @@ use queuewarden_plan::ObjectRef;
 /// Maximum number of programs that are named.
 const MAX_NAMED: usize = 4;
 
-/// Applies a manifest, and says so.
+/// Applies a manifest and prints a message.
 ///
 /// # Errors
 /// When the API server refuses it.
@@ -44,7 +44,7 @@ pub fn apply_as(
     })
 }
 
-/// Replaces an object, unless it has changed since it was read, and says so.
+/// Replaces an object, unless it has changed since it was read, and prints a message.
 ///
 /// # Errors
 /// When the API server refuses it.
@@ -58,7 +58,7 @@ pub fn replace(cluster: &Cluster, object: &ObjectRef, new: &Value, console: Cons
     applied(object, done, console)
 }
 
-/// Deletes an object, unless it has changed since it was read, and says so.
+/// Deletes an object, unless it has changed since it was read, and prints a message.
 ///
 /// # Errors
 /// When the API server refuses it.
@@ -88,14 +88,14 @@ pub fn applied(
     Ok(())
 }
 
-/// Names the programs that bring the old state of an object back.
+/// Lists the programs that would restore the previous state of an object.
 pub fn note_restorers(object: &ObjectRef, old: &Value, console: Console) {
     let Ok(DynamicObject { metadata, .. }) = read(object, old) else { return };
     let programs = restorers(&metadata);
     if !programs.is_empty() {
         let programs = listed(&programs, MAX_NAMED, programs.len());
         console.note(&format!(
-            "{object} is managed by {programs}: change it there, too, or its old state comes back"
+            "{object} is managed by {programs}: change it there, too, or its previous state is restored"
         ));
     }
 }

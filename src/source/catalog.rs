@@ -9,9 +9,9 @@ use crate::output::format::suggestion;
 use go_compat::diag::{Code, quoted};
 
 go_compat::codes! {
-    /// A comment `queuewarden:ignore` without a code, or without a reason behind it, which ignores nothing.
+    /// A comment `queuewarden:ignore` without a code, or without a reason after it, which ignores nothing.
     pub const BAD_SUPPRESSION: Code = Code::new(6301, "bad-suppression");
-    /// A comment `queuewarden:ignore` of a warning that is not there, or of an error.
+    /// A comment `queuewarden:ignore` for a warning that does not occur, or for an error.
     ///
     /// Errors cannot be ignored: YuniKorn or queuewarden refuses them.
     pub const UNUSED_SUPPRESSION: Code = Code::new(6302, "unused-suppression");

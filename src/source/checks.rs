@@ -1,5 +1,5 @@
-//! Lines about an installation, for `check` and `status`. Something that cannot be read is unknown: not in
-//! order, and not broken.
+//! Lines about an installation, for `check` and `status`. Unreadable parts are unknown, and not reported as
+//! in order or broken.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -21,7 +21,7 @@ pub(crate) const NAMED: usize = 5;
 pub(crate) const ROLE: &str = "bind the role of manifests/users.yaml that may read it: kubectl create clusterrolebinding \
     queuewarden-checker --clusterrole queuewarden-checker --user NAME";
 /// What to do about something that was not answered.
-pub(crate) const AGAIN: &str = "try again; is the API server in order?";
+pub(crate) const AGAIN: &str = "try again, and check the API server";
 /// The address of the documentation.
 const DOCS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs");
 
@@ -128,7 +128,7 @@ fn open_root(message: &str) -> Line {
     Line::fail(OPEN, found.unwrap_or(message), remedy)
 }
 
-/// Creates the line for the settings of the admission controller, whoever wrote them.
+/// Creates the line for the settings of the admission controller, independent of their writer.
 pub(crate) fn admission(snapshot: &Snapshot) -> Line {
     let risks = risks(snapshot);
     if risks.is_empty() {

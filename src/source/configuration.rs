@@ -47,7 +47,7 @@ impl Text {
         Self::of(&Source::new(name, text.as_str()), text)
     }
 
-    /// Creates a generated text, of which only the name means something.
+    /// Creates a generated text with a name.
     pub fn made(name: impl AsRef<str>, text: String) -> Self {
         Self { made: true, ..Self::whole(name, text) }
     }
@@ -92,7 +92,7 @@ impl Text {
     }
 }
 
-/// A text, and what it was made from.
+/// A text and its origin.
 #[derive(Debug, Clone)]
 pub struct RenderedText {
     /// The text that the questions are about.
@@ -110,7 +110,7 @@ pub struct RenderedText {
 }
 
 impl RenderedText {
-    /// Wraps a text of which nothing else is known.
+    /// Wraps a text without other information.
     pub fn alone(text: Text, version: Version) -> Self {
         Self {
             text,
@@ -143,7 +143,7 @@ pub struct ClusterContext {
 }
 
 impl ClusterContext {
-    /// Wraps what was read, if the operator has nothing to do.
+    /// Wraps the given configuration, if the operator has nothing to do.
     pub fn unchanged(read: Snapshot) -> Self {
         let read = Arc::new(read);
         Self { settled: Arc::clone(&read), read }
@@ -191,7 +191,7 @@ pub fn current(
     let key = flat.queues_key();
     if flat.is_ambiguous(&key) {
         return Err(Failure::Undecided(format!(
-            "several keys of one binaryData give {key} different values, of which YuniKorn takes one at \
+            "several keys of one binaryData give {key} different values, and YuniKorn chooses one at \
             random"
         )));
     }
@@ -206,7 +206,7 @@ pub fn current(
     Ok(Text::made("YuniKorn's built-in configuration", BUILT_IN.to_owned()))
 }
 
-/// Returns what the operator would write. `located` returns a text with its location, by the names of its
+/// Returns the operator's output. `located` returns a text with its location, by the names of its
 /// ConfigMap and key.
 ///
 /// # Errors
@@ -222,7 +222,9 @@ pub fn written(
         return Err(not_applied(if observed.only_observes() { &settled } else { &observed }));
     };
     if settled.written && snapshot.spec().is_some_and(|spec| spec.mode == Mode::Observe) {
-        notes.push("mode Observe: this is about what the operator would write with mode Enforce".to_owned());
+        notes.push(
+            "mode Observe: this shows the output that the operator would write with mode Enforce".to_owned(),
+        );
     }
     let base = base(&settled.snapshot, snapshot.spec(), &rendered.key, located);
     let name = base.as_ref().map_or("the built-in configuration", Text::name);
@@ -303,7 +305,7 @@ impl Refused {
         Failure::Undecided(format!("YuniKorn does not take the configuration in {name}{why}{unless}"))
     }
 
-    /// Warns that the answers are those of a scheduler that was started with the text.
+    /// Warns that the answers assume a scheduler that was started with the text.
     fn warn(&self, console: Console) {
         let why = self.show(console);
         console.err(&format!(
@@ -313,7 +315,7 @@ impl Refused {
         ));
     }
 
-    /// Prints the errors of the text. Returns the reason if there was none to print, without its line breaks.
+    /// Prints the errors of the text. If it has no errors, returns the reason without line breaks.
     fn show(&self, console: Console) -> String {
         let errors = self.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
         let draw = |found: &Diagnostic| {
@@ -352,7 +354,7 @@ impl Configuration {
         Ok(Self { notes, ..configuration })
     }
 
-    /// Reads the text as a `YuniKorn` that starts with it, and returns the reason why a running one would
+    /// Reads the text like a `YuniKorn` that starts with it, and returns the reason if a running one would
     /// reject it.
     ///
     /// # Errors
@@ -383,7 +385,7 @@ impl Configuration {
         Writers { attributions, base: self.base.as_deref(), aliased: &self.aliased, texts: &self.rendered }
     }
 
-    /// Prints the notes about reading it, except those that are about another one, too.
+    /// Prints the notes about reading it, except notes that also apply to another configuration.
     pub fn note(&self, before: Option<&Self>, console: Console) {
         let is_new = |note: &&String| before.is_none_or(|before| !before.notes.contains(note));
         self.notes.iter().filter(is_new).for_each(|note| console.note(note));
@@ -443,7 +445,7 @@ impl Configuration {
         Some(base.unwrap_or(text).shown(Some(*span)))
     }
 
-    /// Returns the source on which to draw findings about the text, and the findings with their spans in it.
+    /// Returns the source for drawing findings about the text, and the findings with their spans in it.
     pub fn drawn(
         &self,
         findings: impl Iterator<Item = Diagnostic>,
@@ -482,7 +484,7 @@ pub struct Evidence {
     pub base: Option<Text>,
 }
 
-/// Objects that are applied to those that are there, and objects that are deleted.
+/// Objects that are applied to the existing ones, and objects that are deleted.
 #[derive(Debug, Clone, Default)]
 pub struct ObjectChange {
     /// The `QueueAcl`s to apply.
@@ -513,7 +515,7 @@ impl ObjectChange {
         named.filter_map(|(spec, right, _)| Some((spec.target()?.1.to_string(), right)))
     }
 
-    /// Makes the change. An object of the same name is replaced, but keeps its memory of what was in force.
+    /// Makes the change. An object of the same name is replaced, but keeps its record of previous grants.
     ///
     /// # Errors
     /// When there is no object that is to be deleted.

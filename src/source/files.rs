@@ -133,7 +133,7 @@ impl FileSource {
         found
     }
 
-    /// Returns the configuration that the files make; its notes are printed only if there is none.
+    /// Returns the configuration in the files. Its notes are only printed on failure.
     ///
     /// # Errors
     /// When `YuniKorn`'s configuration cannot be determined.
@@ -143,13 +143,13 @@ impl FileSource {
         Configuration::read(written, notes, true, console)
     }
 
-    /// Returns both ConfigMaps as `YuniKorn` merges them, with what the operator would write there for
+    /// Returns both ConfigMaps as `YuniKorn` merges them, with the operator's output for
     /// `AdmissionPolicy` objects.
     pub fn merged(&self) -> Flattened {
         merged(&self.settled())
     }
 
-    /// Returns what was read with what the operator would write for `AdmissionPolicy` objects.
+    /// Returns the configuration with the operator's output for `AdmissionPolicy` objects.
     pub fn settled(&self) -> Cow<'_, Snapshot> {
         let snapshot = &self.snapshot;
         if snapshot.policies.is_empty() {
@@ -158,7 +158,7 @@ impl FileSource {
         Cow::Owned(settle(enforced(snapshot)).snapshot)
     }
 
-    /// Returns the objects and settings, with what the operator would write for `AdmissionPolicy` objects.
+    /// Returns the objects and settings, with the operator's output for `AdmissionPolicy` objects.
     pub fn context(&self) -> ClusterContext {
         let settled = Arc::new(self.settled().into_owned());
         ClusterContext { read: Arc::new(self.snapshot.clone()), settled }
@@ -391,7 +391,7 @@ fn is_here(object: &Object, spec: &ConfigSpec) -> bool {
     object.namespace.is_empty() || object.namespace == spec.namespace
 }
 
-/// Returns whether a ConfigMap has the name of one that is read.
+/// Returns whether a ConfigMap with this name is read.
 fn is_read(object: &Object, spec: &ConfigSpec) -> bool {
     [YUNIKORN_DEFAULTS, &spec.base_config_map, &spec.output_config_map].contains(&object.name.as_str())
 }
@@ -408,7 +408,7 @@ fn replace_base(snapshot: &mut Snapshot, spec: &ConfigSpec, text: String) {
     }
 }
 
-/// Deserializes an object, or adds a finding with the reason why that fails.
+/// Deserializes an object, or adds a finding with the cause of the failure.
 fn typed<T: DeserializeOwned>(object: &Object, findings: &mut Vec<SourceDiagnostic>) -> Option<T> {
     match serde_path_to_error::deserialize(&object.document.value) {
         Ok(typed) => Some(typed),

@@ -1,4 +1,4 @@
-//! Reads the revisions of what the operator wrote, and answers for times in the past from them.
+//! Reads the revisions of the operator's output, and answers questions about the past from them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS};
 use yunikorn::version::Version;
 
-/// The number of objects in one response, each of which may have more than 1 MiB.
+/// The number of objects in one response. Each may have more than 1 MiB.
 const PAGE: u32 = 20;
 /// The most objects that are read. The operator keeps 100.
 const MAX_READ: usize = 500;
@@ -44,7 +44,7 @@ pub struct StoredRevision {
     /// The text; absent in a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The access keys of the admission controller beside the text; absent in a list, and if there are none.
+    /// The access keys of the admission controller; absent in a list, and without access keys.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub admission: BTreeMap<String, String>,
     /// The time of the object's creation.
@@ -65,7 +65,7 @@ pub(crate) struct History {
 }
 
 impl StoredRevision {
-    /// Removes what is long.
+    /// Removes the long fields.
     pub(crate) fn shorten(&mut self) {
         self.text = None;
         self.admission.clear();
@@ -73,7 +73,7 @@ impl StoredRevision {
 }
 
 impl History {
-    /// Reads the revisions, with the texts of those that are wanted.
+    /// Reads the revisions, with the texts of the requested ones.
     ///
     /// # Errors
     /// When there is no cluster, or they cannot be read.
@@ -94,7 +94,7 @@ impl History {
     /// Returns the configuration that was in force at a time in the past, and names its revision.
     ///
     /// # Errors
-    /// When it is not known what was in force then.
+    /// When the configuration in force at that time is not known.
     pub(crate) fn at(&self, at: Timestamp, console: Console) -> Result<Configuration, Failure> {
         let (revision, from, next) =
             in_force(&self.revisions, &self.namespace, at).map_err(Failure::Undecided)?;
@@ -131,14 +131,14 @@ fn in_force<'a>(
         }
         (Some((revision, from)), next) => Ok((revision, *from, next.copied())),
         (None, Some((first, begin))) => Err(format!(
-            "the history begins with revision {}, at {begin}: what was in force at {at} is not known",
+            "the history begins with revision {}, at {begin}: the configuration at {at} is not known",
             first.revision
         )),
         (None, None) => Err(format!("namespace {namespace} has no history")),
     }
 }
 
-/// Returns all revisions, the newest last, with the texts of those that are wanted.
+/// Returns all revisions, the newest last, with the texts of the requested ones.
 async fn stored(
     client: &Client,
     namespace: &str,

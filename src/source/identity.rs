@@ -1,12 +1,14 @@
-//! The user that a question is about, and the groups of a user who is given without any.
+//! The user in a question, and the groups of a user without given groups.
 //!
 //! `YuniKorn` uses the resolver that its configuration names. Two of them do not work from here: a directory
 //! service, and the accounts of the scheduler's container. Then the question cannot be decided, unless an
 //! option names another source.
 
+#[cfg(unix)]
 use std::ffi::CString;
 use std::path::PathBuf;
 
+#[cfg(unix)]
 use nix::unistd::{Gid, Group, User, getgrouplist};
 
 use super::configuration::Configuration;
@@ -57,7 +59,7 @@ impl GroupsArgs {
     }
 }
 
-/// Options for the user that a question is about.
+/// Options for the user in a question.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 pub struct IdentityArgs {
     /// The user to ask about; with a cluster, you by default
@@ -72,8 +74,8 @@ pub struct IdentityArgs {
 }
 
 impl IdentityArgs {
-    /// Returns the user with the groups that `YuniKorn` would see: those that are given, or else those of the
-    /// resolver.
+    /// Returns the user with the groups that `YuniKorn` would see: the given groups, or else the groups of
+    /// the resolver.
     ///
     /// # Errors
     /// When no user is given and there is no cluster to ask, the name is invalid, or the groups cannot be
@@ -132,9 +134,9 @@ impl IdentityArgs {
                 Err(Failure::Usage("--as is empty: YuniKorn knows no user without a name".to_owned()))
             }
             Some(user) => Ok(Some(Identity { user: user.clone(), groups: self.groups.clone() })),
-            None if self.source.groups_from.is_some() => Err(Failure::Usage(
-                "--groups-from says which groups a user is in: name the user, --as USER".to_owned(),
-            )),
+            None if self.source.groups_from.is_some() => {
+                Err(Failure::Usage("--groups-from looks up the groups of a user: add --as USER".to_owned()))
+            }
             None => Ok(None),
         }
     }
@@ -151,6 +153,7 @@ pub fn unresolved(why: &str) -> Failure {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OsAccounts;
 
+#[cfg(unix)]
 impl Accounts for OsAccounts {
     fn group_ids(&self, user: &str) -> Result<(String, Vec<String>), String> {
         let account = match User::from_name(user) {
@@ -170,7 +173,19 @@ impl Accounts for OsAccounts {
     }
 }
 
-#[cfg(test)]
+/// Windows names its groups by other numbers than the scheduler's container.
+#[cfg(not(unix))]
+impl Accounts for OsAccounts {
+    fn group_ids(&self, user: &str) -> Result<(String, Vec<String>), String> {
+        Err(format!("user: lookup username {user}: this system has no accounts like the scheduler's"))
+    }
+
+    fn group_name(&self, _: &str) -> Option<String> {
+        None
+    }
+}
+
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 

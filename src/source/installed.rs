@@ -55,7 +55,7 @@ pub struct ReachArgs {
     login: SchedulerLogin,
 }
 
-/// The state of an installation. A part that cannot be read says so.
+/// The state of an installation. Unreadable parts contain the cause.
 #[derive(Debug)]
 pub struct InstalledState {
     /// The ConfigMaps and the `QueueAcl`s.
@@ -150,7 +150,7 @@ impl SchedulerState {
         let source = self.source.as_deref().unwrap_or_default();
         let sum = |checksum: &Option<String>| live::short(checksum.as_deref().unwrap_or_default()).to_owned();
         match self.agrees() {
-            Some(true) => format!("runs what is written, {} ({source})", sum(&self.checksum)),
+            Some(true) => format!("runs the written configuration, {} ({source})", sum(&self.checksum)),
             Some(false) => format!(
                 "runs another configuration, {}, than the ConfigMaps hold, {} ({source})",
                 sum(&self.checksum),
@@ -170,7 +170,7 @@ impl SchedulerState {
 pub struct QueueCount {
     /// All queues.
     pub total: usize,
-    /// Queues with an ACL of their own, other than one for nobody.
+    /// Queues that have an ACL, other than an ACL for nobody.
     pub with_acl: usize,
 }
 
@@ -186,7 +186,7 @@ pub fn queues(snapshot: &Snapshot) -> Option<QueueCount> {
     Some(count)
 }
 
-/// Seconds after its duration that a Lease still counts as held, because clocks differ a little.
+/// Seconds after its duration during which a Lease is still considered held, because clocks differ a little.
 const SLACK: i64 = 5;
 
 /// Flag of `run` that names a mounted certificate.
@@ -207,7 +207,7 @@ pub struct OperatorState {
     /// The image it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// The replica that writes; absent if there is none.
+    /// The replica that writes, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leader: Option<String>,
     /// Reasons why some of this is unknown.
@@ -215,7 +215,7 @@ pub struct OperatorState {
     /// True if it is unknown whether a replica writes, because the Lease may not be read.
     #[serde(skip)]
     pub unknown: bool,
-    /// True if its endpoints use a mounted certificate that somebody else manages; `None` if unknown.
+    /// True if its endpoints use a mounted certificate that another program manages; `None` if unknown.
     #[serde(skip)]
     pub mounted_certificate: Option<bool>,
     /// The `ServiceAccount` of its pods; `None` if unknown.
@@ -321,7 +321,7 @@ fn holder(lease: &Lease, now: Timestamp) -> Option<String> {
 
 /// Reason for an object that the operator has not seen since it was changed.
 const NOT_SEEN: &str = "NotSeen";
-/// Reason for an object with conditions that lack a field, or are none.
+/// Reason for an object with invalid conditions.
 const UNREADABLE: &str = "Unreadable";
 
 /// An object as the cluster has it.
@@ -354,7 +354,7 @@ impl ObservedObject {
         Self { kind, meta: convert::meta(&object), unreadable, object }
     }
 
-    /// Returns the condition of a type for the current generation; `None` if there is none.
+    /// Returns the condition of a type for the current generation, if any.
     pub fn condition(&self, type_: Type) -> Option<&Condition> {
         let condition = find(&self.meta.conditions, type_)?;
         (condition.observed_generation == self.meta.generation).then_some(condition)
@@ -365,10 +365,10 @@ impl ObservedObject {
         self.condition(type_).is_some_and(|condition| condition.status == Status::True)
     }
 
-    /// Returns the reason why it is not Ready; `None` if it is.
+    /// Returns the cause if it is not Ready; `None` if it is.
     pub fn attention(&self) -> Option<Attention> {
         let (reason, message) = match (&self.unreadable, self.condition(Type::Ready)) {
-            // What cannot be read may be the condition that says what is wrong.
+            // The unreadable part may be the condition with the cause.
             (Some(why), _) => (UNREADABLE, why.as_str()),
             (None, Some(ready)) if ready.status == Status::True => return None,
             (None, Some(ready)) => (&*ready.reason, ready.message.as_str()),
@@ -395,7 +395,7 @@ impl ObservedObject {
     }
 }
 
-/// Lists all objects of all kinds, by kind and name; none of a kind that is not installed.
+/// Lists all objects of all installed kinds, by kind and name.
 async fn objects(client: &Client) -> Vec<(ResourceKind, Result<Vec<ObservedObject>, CallError>)> {
     let mut all = Vec::new();
     for kind in ResourceKind::ALL {

@@ -38,8 +38,8 @@ pub struct Answer {
     text: String,
 }
 
-/// Gets the scheduler's configuration and release: from the given URL, or from that of the `YuniKornConfig`,
-/// or else through the API server.
+/// Gets the scheduler's configuration and release: from the given URL, or from the URL in the
+/// `YuniKornConfig`, or else through the API server.
 ///
 /// # Errors
 /// When there is no response, or it is not a response of `YuniKorn`.
@@ -101,7 +101,7 @@ impl Route {
     }
 }
 
-/// Returns the first response, and the route by which it came.
+/// Returns the first response and its route.
 async fn first(
     path: &str,
     client: &Client,
@@ -283,7 +283,7 @@ mod tests {
             assert!(failure.contains("is not found"), "{failure}");
             // An explicit URL is used alone.
             let failure = read(&proxy(known), Some(nowhere.clone()), &spec).await.unwrap_err().to_string();
-            assert!(failure.contains("no connection to http://127.0.0.1:1/ws/v1/config"), "{failure}");
+            assert!(failure.contains("cannot connect to http://127.0.0.1:1/ws/v1/config"), "{failure}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! What commands read: files and the cluster, as objects, texts and trees.
 //!
-//! * [`session`]: the source that the arguments choose, and what it answers from.
+//! * [`session`]: the source that the arguments choose, and its configuration.
 //! * [`files`], [`cluster`], [`live`]: the three sources of a configuration.
 //! * [`configuration`]: the text in the ConfigMaps, or that the operator would write, as trees with origins.
 //! * [`identity`], [`request`]: the user, and the right and queue.

@@ -30,7 +30,7 @@ pub fn verb(text: &str) -> Result<Right, String> {
     })
 }
 
-/// Asks whether a similar verb was meant, or says that the verb comes before the queue.
+/// Suggests a similar verb, or explains that the verb comes before the queue.
 fn verb_hint(others: impl IntoIterator<Item = &'static str>, text: &str) -> String {
     if QueuePath::parse(text).is_ok() {
         return format!("; write the verb first, as in `submit {text}`");
@@ -112,7 +112,7 @@ pub fn key_value(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// Describes a queue that is not configured: the queue that decides for it, and a similar one that may have
+/// Describes a queue that is not configured: the queue that decides for it, and a similar queue that may have
 /// been meant.
 pub fn unknown(tree: &Tree, queue: &str) -> Option<String> {
     let located = tree.locate(queue);

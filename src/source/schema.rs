@@ -38,7 +38,7 @@ const UNCHECKED: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
 /// Characters of the name of a field that messages show.
 const MAX_FIELD: usize = 80;
 
-/// Returns what the schema of its kind rejects in `object`: all of it, or more than are listed of a file.
+/// Returns the findings of the kind's schema about `object`, up to just above the limit for a file.
 pub fn check(object: &Object) -> Vec<Diagnostic> {
     let Some((_, schema)) = SCHEMAS.iter().find(|(kind, _)| *kind == object.kind) else {
         return Vec::new();
@@ -81,7 +81,7 @@ impl Path {
     }
 }
 
-/// The check of one object, and what it found.
+/// The check of one object with its findings.
 struct SchemaCheck<'a> {
     object: &'a Object,
     found: Vec<Diagnostic>,
@@ -191,7 +191,7 @@ impl SchemaCheck<'_> {
                 self.value(schema, &path, item);
             }
             if set && !seen.insert(item.to_string()) {
-                let message = format!("{item} stands twice in this list");
+                let message = format!("{item} appears twice in this list");
                 self.report(&path, Diagnostic::error(BAD_VALUE, message).help("remove one of them"));
             }
         }
@@ -217,7 +217,7 @@ impl SchemaCheck<'_> {
             self.size(path, text.chars().count(), "characters", schema.min_length, schema.max_length);
         }
         if schema.format.as_deref() == Some("date-time") && text.parse::<jiff::Timestamp>().is_err() {
-            let message = format!("`{name}` must be a time, {} is none", quoted(text));
+            let message = format!("`{name}` must be a time, but {} is not one", quoted(text));
             let help = "write it like `2026-12-01T00:00:00Z`";
             self.report(path, Diagnostic::error(BAD_VALUE, message).help(help));
         }
@@ -246,7 +246,7 @@ impl SchemaCheck<'_> {
     }
 }
 
-/// Returns the known name that is meant, or all of them behind `words`.
+/// Returns the likely intended name, or `words` followed by all names.
 fn nearest_or_all(known: &[&str], name: &str, words: &str) -> String {
     match nearest(known.iter().copied(), name) {
         Some(near) => format!("did you mean `{near}`?"),

@@ -26,12 +26,11 @@ use yunikorn_access::Tree;
 
 /// Exit codes of questions, for `--help`.
 pub const EXIT_CODES: &str = "\
-Exit codes: 0 yes, 1 no, 2 the command line is wrong, 3 it could not be decided.";
+Exit codes: 0 yes, 1 no, 2 the command line is invalid, 3 undecided.";
 
 /// Exit codes of commands that list, for `--help`.
 pub const EXIT_CODES_OF_LISTS: &str = "\
-Exit codes: 0 there is something to list, 1 there is nothing, 2 the command line is wrong, 3 it could not be \
-decided.";
+Exit codes: 0 something is listed, 1 nothing is listed, 2 the command line is invalid, 3 undecided.";
 
 /// Options for the objects to read.
 #[derive(Debug, Clone, clap::Args)]
@@ -149,7 +148,7 @@ pub struct SourceArgs {
     pub cluster: ClusterArgs,
 }
 
-/// Options for the source of a configuration, which may be that of a time in the past.
+/// Options for the source of a configuration, which can be in the past.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct PastArgs {
     /// Answer for this time in the past, from the history of the texts that the operator wrote; a day is its
@@ -165,7 +164,7 @@ pub struct PastArgs {
 }
 
 impl PastArgs {
-    /// Returns whether it is about a time in the past.
+    /// Returns whether the time is in the past.
     pub fn is_past(&self) -> bool {
         self.at.is_some()
     }
@@ -216,7 +215,7 @@ pub enum Source {
 }
 
 impl SourceArgs {
-    /// Reads the files, or connects to the cluster if there are none.
+    /// Reads the files, or connects to the cluster if no files are given.
     ///
     /// # Errors
     /// When a file cannot be read, or there is no way to a cluster.
@@ -239,7 +238,8 @@ impl SourceArgs {
             return Err(Failure::Usage(why.to_owned()));
         }
         if self.files.now.is_some() && self.cluster.live {
-            let why = "--live reads what the scheduler runs now: leave it out to evaluate at another time";
+            let why =
+                "--live reads the scheduler's current configuration: omit it to evaluate at another time";
             return Err(Failure::Usage(why.to_owned()));
         }
         Ok(Source::Cluster(Box::new(Cluster::connect(server)?)))
@@ -280,7 +280,7 @@ impl Source {
     /// Reads the configuration, and prints notes about it on standard error.
     ///
     /// # Errors
-    /// When there is none, or `YuniKorn` does not take it.
+    /// When there is no configuration, or `YuniKorn` does not accept it.
     pub fn configuration(&self, args: &SourceArgs, console: Console) -> Result<Configuration, Failure> {
         let configuration = self.current(args, console)?;
         configuration.note(None, console);

@@ -8,7 +8,7 @@ use crate::output::findings::MAX_FINDINGS;
 use crate::output::text::{Source, SourceDiagnostic};
 use go_compat::diag::{Code, Diagnostic, Severity, Span};
 
-/// The word behind `#` that begins such a comment.
+/// The word after `#` that begins such a comment.
 const MARK: &str = "queuewarden:ignore";
 
 /// The comments of all texts.
@@ -87,7 +87,7 @@ impl Suppressions {
                     "remove the comment",
                 ),
                 Some(Severity::Error) => {
-                    (format!("{code} is an error here, which no comment ignores"), "correct what is wrong")
+                    (format!("{code} is an error here, which no comment ignores"), "fix the error")
                 }
                 _ => return None,
             };
@@ -97,20 +97,20 @@ impl Suppressions {
         unused.collect()
     }
 
-    /// Returns the part of a summary that counts what was ignored: `, 2 ignored by comments`.
+    /// Returns the part of a summary with the number of ignored warnings: `, 2 ignored by comments`.
     pub fn summary(&self) -> String {
         if self.ignored == 0 { String::new() } else { format!(", {} ignored by comments", self.ignored) }
     }
 }
 
-/// Finds the comment in a line: the offset of its `#`, and the words behind the mark.
+/// Finds the comment in a line: the offset of its `#`, and the words after the mark.
 fn comment(line: &str) -> Option<(usize, &str)> {
     let (before, words) = line.split_once(MARK)?;
     let before = before.trim_end().strip_suffix('#')?;
     (before.is_empty() || before.ends_with([' ', '\t'])).then_some((before.len(), words))
 }
 
-/// Reads the code behind the mark, with which a reason has to be.
+/// Reads the code after the mark, which must be followed by a reason.
 fn parsed(words: &str) -> Result<Code, Diagnostic> {
     let wrong = |message: String| {
         Diagnostic::warning(BAD_SUPPRESSION, message).help(format!("write `# {MARK} CODE REASON`"))
@@ -118,7 +118,7 @@ fn parsed(words: &str) -> Result<Code, Diagnostic> {
     let (code, reason) = words.trim().split_once(char::is_whitespace).unwrap_or((words.trim(), ""));
     let code = known(code).map_err(|why| wrong(format!("nothing is ignored: {why}")))?;
     if reason.trim().is_empty() {
-        return Err(wrong(format!("nothing is ignored: there is no reason behind {code}")));
+        return Err(wrong(format!("nothing is ignored: there is no reason after {code}")));
     }
     Ok(code)
 }
@@ -167,8 +167,8 @@ mod tests {
         for (words, expected) in [
             ("", "nothing is ignored: there is no code ``"),
             ("QW9999 why", "nothing is ignored: there is no code `QW9999`"),
-            ("QW1014", "nothing is ignored: there is no reason behind QW1014"),
-            ("QW1014  ", "nothing is ignored: there is no reason behind QW1014"),
+            ("QW1014", "nothing is ignored: there is no reason after QW1014"),
+            ("QW1014  ", "nothing is ignored: there is no reason after QW1014"),
         ] {
             let text = format!("a: 1 # queuewarden:ignore {words}\n");
             let (comments, wrong) = Suppressions::read(&sources(&text));

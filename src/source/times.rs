@@ -17,7 +17,7 @@ const SHORT: usize = 3;
 /// The days that have a name of their distance from today.
 const DAYS: [(&str, i64); 3] = [("yesterday", -1), ("today", 0), ("tomorrow", 1)];
 
-/// A time as it was typed. A day's name and a duration depend on the time from which they are read.
+/// A time as it was typed. Names of days and durations are relative to a reference time.
 #[derive(Debug, Clone, Copy)]
 pub enum Typed {
     /// A time with its zone.
@@ -137,7 +137,7 @@ impl Resolved {
         }
     }
 
-    /// Returns the last whole second by which it is over.
+    /// Returns the end in whole seconds.
     fn last(self) -> Option<Timestamp> {
         match self {
             Self::At(at) => Some(whole_seconds(at)),

@@ -18,6 +18,7 @@ mod repositories;
 mod sarif;
 mod schema;
 mod terminal;
+mod translations;
 mod wrapped;
 
 /// `cases/*.trycmd` hold the expected output; regenerate with `TRYCMD=overwrite cargo test --test all
@@ -31,5 +32,6 @@ fn cases() {
         .case("tests/cli/cases/*.trycmd")
         .case("tests/cli/cases/*.toml")
         .case("README.md")
-        .case("docs/*.md");
+        .case("docs/*.md")
+        .case("docs/zh/*.md");
 }

@@ -96,7 +96,7 @@ fn faults_of_trees_are_found_by_both_names() {
             map("yunikorn-configs", "  queues.yaml: H4sIAAAAAAAA\n"),
             1,
             &["QW3040"],
-            "unpacks values of `binaryData` only",
+            "decompresses only values of `binaryData`",
         ),
         // Names that YuniKorn drops.
         (
@@ -137,10 +137,10 @@ fn keys_and_rules_without_effect_are_found_by_both_names() {
             &["QW3045"],
             "accessControl.systemUsers",
         ),
-        (with("  service.operatorPlugins: general"), 0, &["QW3045"], "not read since YuniKorn 1.5"),
+        (with("  service.operatorPlugins: general"), 0, &["QW3045"], "ignored since YuniKorn 1.5"),
         (with("  event.trackingEnabled: maybe"), 1, &["QW3046"], "so the default is in force"),
-        (with("  service.dispatchTimeout: '300'"), 1, &["QW3042"], "none starts"),
-        (with("  admissionController.filtering.bypassNamespaces: '^(a'"), 1, &["QW4102"], "is discarded"),
+        (with("  service.dispatchTimeout: '300'"), 1, &["QW3042"], "a new one does not start"),
+        (with("  admissionController.filtering.bypassNamespaces: '^(a'"), 1, &["QW4102"], "is ignored"),
         (with("  backup.yaml: 'partitions: [{name: gpu}]'\n  notes.yaml: 'a: ['"), 0, &[], ""),
         // Rules and resolvers without effect on Kubernetes.
         (rules("placementrules: [{name: tag, value: department}]"), 0, &["QW3043"], "no tag `department`"),
@@ -187,9 +187,9 @@ fn whom_lists_trust_is_found_by_both_names() {
             with("  admissionController.accessControl.trustControllers: 'true'"),
             0,
             &["QW4119"],
-            "may copy `user.info`",
+            "can copy `user.info`",
         ),
-        (trusts("bypassAuth", "true"), 0, &["QW4117"], "submits as anyone"),
+        (trusts("bypassAuth", "true"), 0, &["QW4117"], "submit as anyone"),
     ]);
 }
 

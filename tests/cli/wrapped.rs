@@ -398,7 +398,7 @@ fn dead_ends_of_the_command_line_name_the_option() {
         (&["grant", "submit", "root.a", "-u", "ann"], "did you mean `--user`?"),
         (&["can-i", "submit", "root.a", "-u", "ann"], "did you mean `--as`?"),
         (&["who-can", "submit", "root.a", "-n", "yunikorn"], "did you mean `--cluster-namespace`?"),
-        (&["who-can", "submit", "root.a", "-R"], "name files or folders with `-f`"),
+        (&["who-can", "submit", "root.a", "-R"], "pass files or folders with `-f`"),
     ] {
         let ended = run(args, folder.path(), "");
         assert_eq!(ended.status.code(), Some(2), "{args:?}");

@@ -1,7 +1,7 @@
 //! Diagnostics as data: a code, a span, a message and help.
 //!
-//! The core returns [`Diagnostic`]s and never prints; the command line draws them, the operator puts them
-//! into conditions. Each has a stable [`Code`] that users can look up and tools can match on. Ranges:
+//! The core returns [`Diagnostic`]s and never prints. The command line prints them, and the operator copies
+//! them into conditions. Each has a stable [`Code`] that users can look up and tools can match on. Ranges:
 //!
 //! | codes | about |
 //! |---|---|
@@ -22,16 +22,17 @@ use serde::{Serialize, Serializer};
 /// A stable diagnostic code: a number that never changes its meaning, and a short kebab-case title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Code {
-    /// The code, which docs/codes.md explains: `QW7202`.
+    /// The code, such as `QW7202`. docs/codes.md describes all of them.
     #[serde(rename = "code", serialize_with = "with_prefix")]
     #[schemars(with = "String")]
     pub number: u16,
-    /// Its name.
+    /// The short name.
     pub title: &'static str,
 }
 
 impl Code {
-    /// Declares a code. Each module lists its own in one `ALL` slice, which documentation and tests read.
+    /// Declares a code. Each module lists its codes in a `CODES` slice, which the documentation and the tests
+    /// read.
     pub const fn new(number: u16, title: &'static str) -> Self {
         Self { number, title }
     }
@@ -48,7 +49,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// Declares the codes of a module, and lists them in `CODES`.
+/// Declares the codes of a module and lists them in `CODES`.
 #[macro_export]
 macro_rules! codes {
     ($($(#[$meaning:meta])* pub const $name:ident: Code = $code:expr;)*) => {
@@ -59,23 +60,24 @@ macro_rules! codes {
     };
 }
 
-/// The weight of a finding. `YuniKorn` refuses an error at validation or activation, or hangs on it, or
-/// queuewarden itself cannot accept it. A warning is accepted, but does not do what it seems to say.
+/// The severity of a finding. An error is a text that `YuniKorn` refuses at validation or activation, that
+/// makes it hang, or that queuewarden cannot accept. A warning is accepted but probably does not do what was
+/// intended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Accepted, but it does not do what it seems to say.
+    /// Accepted, but probably not what was intended.
     Warning,
     /// Refused.
     Error,
 }
 
-/// A half-open range of byte offsets into the text the diagnostic is about.
+/// A half-open range of byte offsets into the diagnosed text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Span {
     /// Offset of the first byte.
     pub start: usize,
-    /// Offset behind the last byte; never smaller than `start`.
+    /// Offset after the last byte; never smaller than `start`.
     pub end: usize,
 }
 
@@ -85,7 +87,7 @@ impl Span {
         Self { start, end: end.max(start) }
     }
 
-    /// The line of `text` in which it begins, from 1; `None` where it is not in that text.
+    /// Returns the line of `text`, from 1, that the span begins on, or `None` if it lies outside the text.
     pub fn line_in(self, text: &str) -> Option<usize> {
         Some(text.get(..self.start)?.matches('\n').count().saturating_add(1))
     }
@@ -97,11 +99,11 @@ impl Span {
     }
 }
 
-/// A text to write in place of another, where no other would be right.
+/// An exact replacement, given only if it is the only correct one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replacement {
-    /// The text that is replaced: all of what is written at the span. If something else is written there,
-    /// such as an escape, there is nothing to replace.
+    /// The text to replace, exactly as it appears at the span. A tool must replace nothing if it finds
+    /// another text there, such as an escape.
     pub written: String,
     /// The text to write there, without line breaks.
     pub instead: String,
@@ -113,7 +115,7 @@ impl Replacement {
         Self { written: written.into(), instead: instead.into() }
     }
 
-    /// Replaces a name by one that differs in case only; `None` for another.
+    /// Replaces a name by a name that differs only in case. Returns `None` for other names.
     pub fn in_case(written: &str, name: &str) -> Option<Self> {
         written.eq_ignore_ascii_case(name).then(|| Self::new(written, name))
     }
@@ -130,72 +132,72 @@ pub struct Diagnostic {
     /// The message.
     // In lower case, without a full stop, the user's input in backticks.
     pub message: String,
-    /// The location in the text that was read; `None` when it is about the whole.
+    /// The location in the text, or `None` if the finding concerns the text as a whole.
     #[serde(skip)]
     pub span: Option<Span>,
     /// The text to write instead.
     pub help: Option<String>,
-    /// The same for programs, if it is exact.
+    /// The same replacement for programs, if it is exact.
     #[serde(skip)]
     pub replacement: Option<Box<Replacement>>,
 }
 
 impl Diagnostic {
-    /// An error without a location or help yet.
+    /// Returns an error without location and help.
     pub fn error(code: Code, message: impl Into<String>) -> Self {
         let (severity, message) = (Severity::Error, message.into());
         Self { code, severity, message, span: None, help: None, replacement: None }
     }
 
-    /// A warning without a location or help yet.
+    /// Returns a warning without location and help.
     pub fn warning(code: Code, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(code, message) }
     }
 
-    /// The same finding with its location, if it has one.
+    /// Sets the location, if there is one.
     #[must_use]
     pub fn at(mut self, span: impl Into<Option<Span>>) -> Self {
         self.span = span.into();
         self
     }
 
-    /// The same finding with the field that it is about before its message.
+    /// Puts the name of the field in front of the message.
     #[must_use]
     pub fn of_field(mut self, field: &str) -> Self {
         self.message = format!("{field}: {}", self.message);
         self
     }
 
-    /// The same finding with what to write instead.
+    /// Sets the help.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// The same finding with what to write in place of the text at its span, if that is exact.
+    /// Sets the exact replacement for the text at the span, if there is one.
     #[must_use]
     pub fn replace(mut self, replacement: impl Into<Option<Replacement>>) -> Self {
         self.replacement = replacement.into().map(Box::new);
         self
     }
 
-    /// Returns whether it is an error.
+    /// Returns whether the severity is error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
-/// Limits the characters of the user's input that are shown.
+/// Maximum number of characters of the user's input in a message.
 const MOST_SHOWN: usize = 80;
 
-/// Returns whether [`quoted`] cuts it, so that the shown text is not the whole one.
+/// Returns whether [`quoted`] shortens a text.
 pub fn is_cut(text: &str) -> bool {
     text.chars().nth(MOST_SHOWN).is_some()
 }
 
-/// The user's input as messages show it: in backticks, what cannot be seen escaped, and cut where it is
-/// longer than a line.
+/// Quotes the user's input for a message: in backticks, with invisible characters escaped, and shortened to
+/// one line.
 pub fn quoted(text: &str) -> String {
     let mut shown = String::from("`");
     text.chars().take(MOST_SHOWN).for_each(|c| show(&mut shown, c));
@@ -208,7 +210,7 @@ pub fn plural(count: usize, word: &str) -> String {
     if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
-/// Lists the first `most` of `count` names, and counts the others: `a, b and 7 more`.
+/// Lists the first `most` of `count` names and the number of the others: `a, b and 7 more`.
 pub fn listed(names: &[String], most: usize, count: usize) -> String {
     let shown = names.get(..most).unwrap_or(names);
     match count.saturating_sub(shown.len()) {
@@ -217,13 +219,12 @@ pub fn listed(names: &[String], most: usize, count: usize) -> String {
     }
 }
 
-/// Returns the last line of a list of findings that is cut: `and 2 more findings, which are not listed`.
+/// Returns the last line of a shortened list of findings: `and 2 more findings, not shown`.
 pub fn unlisted(count: usize) -> String {
-    let are = if count == 1 { "is" } else { "are" };
-    format!("and {}, which {are} not listed", plural(count, "more finding"))
+    format!("and {}, not shown", plural(count, "more finding"))
 }
 
-/// A text of at most so many characters: what is longer ends in `…`.
+/// Shortens a text to a number of characters; a shortened text ends in `…`.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
         None => Cow::Borrowed(text),
@@ -238,8 +239,7 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// Adds a character of the user's input to what is shown: itself, or escaped when it cannot be seen or a
-/// terminal would obey it.
+/// Appends a character of the user's input, escaped if it is invisible or would control the terminal.
 pub fn show(shown: &mut String, c: char) {
     match c {
         ' '..='~' => shown.push(c),
@@ -247,8 +247,8 @@ pub fn show(shown: &mut String, c: char) {
     }
 }
 
-/// Returns whether terminals and viewers obey a character instead of showing it: a control character, or one
-/// that ends a line or changes the direction of the following text.
+/// Returns whether terminals and viewers interpret a character instead of printing it: a control character, a
+/// line separator, or a character that changes the direction of the text.
 pub fn is_obeyed(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -265,7 +265,7 @@ impl Diagnostic {
 }
 
 impl fmt::Display for Diagnostic {
-    /// One line: `QW1003: message; help: …`. This is what conditions carry.
+    /// Writes one line, as used in conditions: `QW1003: message; help: …`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.code, self.message)?;
         match &self.help {
@@ -306,9 +306,9 @@ mod tests {
     }
 
     #[test]
-    fn one_is_not_many() {
+    fn plural_and_unlisted_agree_with_the_count() {
         assert_eq!([0, 1, 2].map(|count| plural(count, "queue")), ["0 queues", "1 queue", "2 queues"]);
-        assert_eq!(unlisted(1), "and 1 more finding, which is not listed");
-        assert_eq!(unlisted(3), "and 3 more findings, which are not listed");
+        assert_eq!(unlisted(1), "and 1 more finding, not shown");
+        assert_eq!(unlisted(3), "and 3 more findings, not shown");
     }
 }

@@ -1,7 +1,7 @@
-//! Booleans as Go reads them from text.
+//! Go's conversion of text to booleans.
 
-/// Go's `strconv.ParseBool`: `None` where Go returns an error, for `yes`, `on`, the empty text and anything
-/// with spaces.
+/// Converts a text as Go's `strconv.ParseBool` does. Returns `None` for an error in Go, which includes `yes`,
+/// `on`, the empty text and any text with spaces.
 pub fn go_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_gos_own_words_are_booleans() {
+    fn only_gos_words_are_booleans() {
         for text in ["1", "t", "T", "true", "TRUE", "True"] {
             assert_eq!(go_bool(text), Some(true), "{text}");
         }

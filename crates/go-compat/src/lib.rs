@@ -1,4 +1,5 @@
-//! Text as the systems around us read it: the lowest layer, which knows nothing of queues or ACLs.
+//! Text formats as the surrounding systems read them. This is the lowest layer; it does not depend on queues
+//! or ACLs.
 
 pub mod diag;
 pub mod go_bool;

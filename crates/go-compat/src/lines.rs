@@ -1,8 +1,8 @@
-//! Lines and columns of a text, found without reading the text again for each location.
+//! Line and column numbers of a text, without a pass over the text for each lookup.
 
 use super::diag::Span;
 
-/// Bytes between two offsets at which the characters before them are counted.
+/// Distance in bytes between the offsets for which the number of characters is stored.
 const STEP: usize = 1024;
 
 /// An index of the lines of a text.
@@ -10,14 +10,14 @@ const STEP: usize = 1024;
 pub struct Lines {
     /// The start of each line.
     starts: Vec<usize>,
-    /// The number of characters in front of each multiple of [`STEP`].
+    /// The number of characters before each multiple of [`STEP`].
     counted: Vec<usize>,
     /// The end of the last character that is not white space.
     end: usize,
 }
 
 impl Lines {
-    /// Reads a text.
+    /// Indexes a text.
     pub fn new(text: &str) -> Self {
         let behind = text.match_indices('\n').map(|(at, _)| at.saturating_add(1));
         let parts = text.as_bytes().chunks(STEP).map(characters);
@@ -32,7 +32,7 @@ impl Lines {
         }
     }
 
-    /// Returns the one-based line and column of a byte of `text`, the text that was read. Columns count
+    /// Returns the one-based line and column of an offset. `text` must be the indexed text. Columns count
     /// characters.
     pub fn position(&self, text: &str, offset: usize) -> (usize, usize) {
         let offset = text.floor_char_boundary(offset);
@@ -41,12 +41,12 @@ impl Lines {
         (line, self.before(text, offset).saturating_sub(before).saturating_add(1))
     }
 
-    /// Returns the one-based number of the line of a byte.
+    /// Returns the one-based line number of an offset.
     pub fn number(&self, offset: usize) -> usize {
         self.starts.partition_point(|start| *start <= offset)
     }
 
-    /// Returns the line of a byte of `text`, without its line break.
+    /// Returns the line that contains an offset, without its line break.
     pub fn line(&self, text: &str, offset: usize) -> Span {
         let number = self.number(offset);
         let next = self.starts.get(number).map(|next| next.saturating_sub(1));
@@ -73,7 +73,7 @@ impl Lines {
 
 /// Counts the characters that begin in a part of a text.
 fn characters(part: &[u8]) -> usize {
-    // The other bytes of a character are 10xxxxxx.
+    // Continuation bytes have the form 10xxxxxx.
     part.iter().filter(|byte| **byte & 0b1100_0000 != 0b1000_0000).count()
 }
 
@@ -96,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_location_is_that_of_a_count(part in "[aé𝄞\n]{1,40}", times in 1_usize..200, at in 0_usize..20_000) {
+        fn every_position_equals_a_naive_count(part in "[aé𝄞\n]{1,40}", times in 1_usize..200, at in 0_usize..20_000) {
             let text = part.repeat(times);
             let offset = text.floor_char_boundary(at);
             let before = text.get(..offset).unwrap();

@@ -748,7 +748,7 @@ mod tests {
         assert_eq!(entry.in_force, Some(spec));
         let wrong = read(json!({"templates": [template("a"), template("*"), template("a..b")]})).unwrap_err();
         assert_eq!(wrong.iter().map(|it| it.code).collect::<Vec<_>>(), [NO_PATH, NO_PATH]);
-        assert!(wrong[1].message.starts_with("userInfo.templates[2].path: `` is no field"), "{wrong:?}");
+        assert!(wrong[1].message.starts_with("userInfo.templates[2].path: `` is not a field"), "{wrong:?}");
         let many: Vec<Value> = (0..=user_info::MAX_TEMPLATES).map(|_| template("a")).collect();
         assert_eq!(read(json!({"templates": many})).unwrap_err()[0].code, NO_PATH);
         let account = "system:serviceaccount:kuberay:kuberay-operator";

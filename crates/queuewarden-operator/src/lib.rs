@@ -1,8 +1,8 @@
 //! The process that runs in a cluster.
 //!
-//! * [`memory`]: the budget of bytes that everything of a size that others choose is reserved from.
+//! * [`memory`]: the memory budget for all data whose size others control.
 //! * [`controller`]: watches, writes, reads back.
-//! * [`server`]: webhooks and served resources, answered from what the controller observed.
+//! * [`server`]: webhooks and served resources, answered from the controller's observations.
 //! * [`process`]: both in one process.
 //! * [`telemetry`]: its log and traces.
 

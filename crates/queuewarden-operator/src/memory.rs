@@ -1,9 +1,9 @@
-//! Limits the memory of the process by one budget of bytes.
+//! Limits the memory of the process by a single budget of bytes.
 //!
-//! Senders decide how much memory requests take. Each request reserves the bytes that it decodes to from a
-//! [`Budget`] before it is read, and keeps them reserved ([`Held`]) for as long as it is in memory. A part
-//! of a budget ([`Budget::part`]) limits one use: its bytes are also bytes of the whole. Pages of lists and
-//! events of watches are charged in the same way (`controller::metered`).
+//! Senders control how much memory requests take. Before a request is read, it reserves the bytes that it
+//! decodes to from a [`Budget`], and keeps them reserved ([`Held`]) while it is in memory. A part of a budget
+//! ([`Budget::part`]) limits one use; its bytes are also bytes of the whole. Pages of lists and events of
+//! watches are charged in the same way (`controller::metered`).
 //!
 //! The budget is [`SHARE`] of the memory limit of the process. The rest is for the code, stacks, buffers of
 //! connections, and the space that the allocator cannot use.
@@ -17,14 +17,14 @@ use tokio::sync::futures::Notified;
 
 /// Bytes of one mebibyte.
 pub const MIB: usize = 1024 * 1024;
-/// The memory limit of the shipped Deployment, in bytes. It applies to a process without a limit.
+/// The memory limit of the shipped Deployment, in bytes. It is used for a process without a limit.
 const SHIPPED_LIMIT: usize = 256 * MIB;
 /// A larger number in a control group means that there is no limit.
 const NO_LIMIT: usize = 1024 * 1024 * MIB;
-/// The part of the limit that is reserved from, as numerator and denominator.
+/// The share of the limit that can be reserved, as numerator and denominator.
 const SHARE: (usize, usize) = (11, 16);
 
-/// The budget of this process, by the limit of its control group.
+/// The budget of this process, from the limit of its control group.
 static PROCESS: LazyLock<Arc<Budget>> =
     LazyLock::new(|| Budget::new(limit().unwrap_or(SHIPPED_LIMIT) / SHARE.1 * SHARE.0));
 
@@ -44,7 +44,7 @@ pub struct Held {
     bytes: usize,
 }
 
-/// There are not as many bytes left.
+/// Not enough bytes are left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not enough memory is left at the moment")]
 pub struct Full;
@@ -55,7 +55,7 @@ impl Budget {
         Arc::new(Self { all, held: AtomicUsize::new(0), whole: None, freed: Notify::new() })
     }
 
-    /// Returns the budget of this process, by the limit of its control group.
+    /// Returns the budget of this process, from the limit of its control group.
     pub fn of_process() -> Arc<Self> {
         Arc::clone(&PROCESS)
     }
@@ -68,18 +68,18 @@ impl Budget {
     /// Reserves bytes.
     ///
     /// # Errors
-    /// When the budget, or a budget that it is a part of, does not have them.
+    /// When the budget, or a budget that contains it, does not have enough bytes.
     pub fn hold(self: &Arc<Self>, bytes: usize) -> Result<Held, Full> {
         self.take(bytes)?;
         Ok(Held { budget: Arc::clone(self), bytes })
     }
 
-    /// Reserves bytes as soon as they are there.
+    /// Reserves bytes as soon as they are available.
     pub async fn wait(self: &Arc<Self>, bytes: usize) -> Held {
         loop {
             let freed = self.freed();
             tokio::pin!(freed);
-            // Bytes that are freed from here on are noticed.
+            // From here on, freed bytes are noticed.
             freed.as_mut().enable();
             if let Ok(held) = self.hold(bytes) {
                 return held;
@@ -220,7 +220,7 @@ mod tests {
     }
 
     proptest! {
-        /// However bytes are reserved and freed, no budget has more of them reserved than it has.
+        /// No matter how bytes are reserved and freed, no budget ever has more bytes reserved than its size.
         #[test]
         fn no_budget_is_exceeded(steps in prop::collection::vec((0..2_usize, 0..80_usize, 0..8_usize), 0..64)) {
             let whole = Budget::new(100);

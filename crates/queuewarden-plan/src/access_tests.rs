@@ -1,4 +1,5 @@
-//! Evaluates `QueueAccessTest`s by the configuration in force, and before a change of a `QueueAcl` is stored.
+//! Evaluates `QueueAccessTest`s against the configuration in force, and before a change to a `QueueAcl` is
+//! stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ const MAX_FAILURES: usize = 16;
 /// The longest of them, in characters.
 const MAX_FAILURE: usize = 512;
 
-/// Returns the status of every test for the queues in force. `runs` is the reason if they are unknown.
+/// Returns the status of every test for the queues in force. `runs` is an error if they are unknown.
 pub(super) fn statuses(
     snapshot: &Snapshot,
     runs: Result<&Config, &str>,
@@ -75,7 +76,7 @@ fn passing(tally: &Tally, failures: &[String]) -> Finding {
     match failures.first() {
         None => Finding::yes(Type::Passing, Reason::Passing, format!("all {all} checks hold")),
         Some(first) if tally.failed > 0 => {
-            let message = format!("{} of {all} checks do not hold: {first}", tally.failed);
+            let message = format!("{} of {all} checks fail: {first}", tally.failed);
             Finding::no(Type::Passing, Reason::Failing, message)
         }
         Some(first) => {
@@ -95,7 +96,7 @@ fn status(tally: &Tally, failures: Vec<String>) -> AccessTestStatus {
     }
 }
 
-/// Returns the checks that do not hold, then those that cannot be decided.
+/// Returns the checks that fail, followed by the checks that cannot be decided.
 fn failures<'c>(checks: &'c [Check<'_>]) -> impl Iterator<Item = String> + 'c {
     let failed = checks.iter().filter(|check| matches!(check.verdict, CheckOutcome::Failed(_)));
     let undecided = checks.iter().filter(|check| matches!(check.verdict, CheckOutcome::Undecided(_)));
@@ -105,7 +106,7 @@ fn failures<'c>(checks: &'c [Check<'_>]) -> impl Iterator<Item = String> + 'c {
 }
 
 /// Returns a warning for each test that a change breaks, or why one of them refuses the change. Compares
-/// check by check, so that one that fails already does not hide another.
+/// single checks, so that a check that already fails does not hide another.
 pub(super) fn broken(
     snapshot: &Snapshot,
     was: Option<&Config>,
@@ -129,8 +130,8 @@ pub(super) fn broken(
         let (name, first) = (&entry.meta.name, format!("{}: {}", first.location(), first.line()));
         if spec.enforcement == Enforcement::Block {
             return Err(format!(
-                "QueueAccessTest/{name} does not let this through, in {first}; \
-                 if it is meant, change the test first{more}"
+                "QueueAccessTest/{name} refuses this change because of {first}; if the change is intended, \
+                 update the test first{more}"
             ));
         }
         warnings.push(format!("breaks QueueAccessTest/{name}, {first}{more}"));
@@ -138,7 +139,7 @@ pub(super) fn broken(
     Ok(warnings)
 }
 
-/// Returns the failure of a test by a configuration, in one line; `None` when every check holds.
+/// Returns a test's failures for a configuration, in one line; `None` if all checks pass.
 pub(super) fn trouble(expectations: &Expectations, config: &Config, version: Version) -> Option<String> {
     let view = AccessView::active(config, version);
     let checks = view.run(expectations);

@@ -1,38 +1,38 @@
-//! Limits how often someone else's edit is put back.
+//! Limits how often another writer's edit is reverted.
 //!
 //! Two controllers that each insist on their own text can rewrite a ConfigMap in a hot loop, and every
-//! rewrite is a reload of the scheduler. The first repairs come at once, so that a mistake is repaired before
-//! anyone notices; then they slow down.
+//! rewrite makes the scheduler reload. The first repairs are immediate, so that a mistake is repaired before
+//! anyone notices; later ones are spaced out.
 //!
-//! A [`Backoff`] is the wait before a failed action is tried again. Other actions do not wait. A change of
-//! what is desired is tried at once; other changes wait, because otherwise two writers would overwrite each
-//! other without end.
+//! A [`Backoff`] is the wait before a failed action is retried. It does not delay other actions. A change to
+//! the desired state is tried at once. Other changes wait, because two writers would otherwise overwrite each
+//! other forever.
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Repairs within [`WINDOW`] that are free of delay.
+/// Number of repairs within [`WINDOW`] that are not delayed.
 pub(super) const BURST: usize = 3;
 /// Repairs older than this are forgotten.
 pub(super) const WINDOW: SignedDuration = SignedDuration::from_mins(10);
 /// Delay after the first repair beyond the burst; doubled for each further one.
 const FIRST_DELAY: SignedDuration = SignedDuration::from_secs(30);
-/// Delay of a repair beyond the burst where access is too wide.
+/// Delay of a repair beyond the burst if access is too wide.
 const OPEN_DELAY: SignedDuration = SignedDuration::from_secs(1);
 /// The longest delay.
 const LONGEST_DELAY: SignedDuration = SignedDuration::from_mins(10);
-/// The time without edits after our last repair that ends a contention.
+/// How long no edits must follow our last repair before a contention ends.
 const QUIET: SignedDuration = SignedDuration::from_secs(30);
 
-/// The repairs that still count at `now`.
+/// Returns the repairs that are still relevant at `now`.
 fn recent(repairs: &[Timestamp], now: Timestamp) -> impl DoubleEndedIterator<Item = Timestamp> {
     repairs.iter().copied().filter(move |at| now.duration_since(*at) < WINDOW)
 }
 
-/// Returns the time before which no more repair is made, given the earlier ones; `None`: now. A text that
-/// is missing or grants too much (`open`) is repaired at least every second: a reload costs milliseconds,
-/// an open cluster is a risk.
+/// Returns the earliest time of the next repair, given the earlier repairs; `None` means now. A text that is
+/// missing or grants too much (`open`) is repaired at least every second, because a reload takes milliseconds
+/// while an open cluster is a risk.
 pub(super) fn repair_at(repairs: &[Timestamp], open: bool, now: Timestamp) -> Option<Timestamp> {
     let count = recent(repairs, now).count();
     let beyond = u32::try_from(count.checked_sub(BURST)?).unwrap_or(u32::MAX);
@@ -43,28 +43,28 @@ pub(super) fn repair_at(repairs: &[Timestamp], open: bool, now: Timestamp) -> Op
 
 /// The number of writes that may widen access at once.
 pub(super) const WIDENINGS: usize = 60;
-/// Time after which one more such write may be made.
+/// Time after which another such write may be made.
 const WIDENING_EVERY: SignedDuration = SignedDuration::from_secs(5);
 
-/// Returns the time before which access is not widened, given the earlier times; `None`: now. A bucket of
-/// [`WIDENINGS`] tokens that gains one every [`WIDENING_EVERY`].
+/// Returns the earliest time when access may be widened, given the earlier times; `None` means now. A bucket
+/// of [`WIDENINGS`] tokens that gains one every [`WIDENING_EVERY`].
 pub(super) fn widening_at(widened: &[Timestamp], now: Timestamp) -> Option<Timestamp> {
     let take = |full: Option<Timestamp>, at: &Timestamp| {
         full.map_or(*at, |full| full.max(*at)).checked_add(WIDENING_EVERY).ok()
     };
-    // The time when the bucket is full again; it is empty where that takes all of its tokens.
+    // The time when the bucket is full again; the bucket is empty if refilling takes all of its tokens.
     let full = widened.iter().fold(None, take);
     let depth =
         i32::try_from(WIDENINGS).ok().and_then(|tokens| WIDENING_EVERY.checked_mul(tokens.saturating_sub(1)));
     full?.checked_sub(depth?).ok().filter(|due| *due > now)
 }
 
-/// Returns the time to retry a write that was refused so many times, last at `at`.
+/// Returns when to retry a write that was refused this many times, last at `at`.
 pub(super) fn retry_at(at: Timestamp, times: u32) -> Timestamp {
     at.checked_add(doubled(FIRST_DELAY, times, LONGEST_DELAY)).unwrap_or(at)
 }
 
-/// Returns the end of the contention, if there is one at `now` and nobody edits any more.
+/// Returns when the contention at `now` ends if no more edits follow; `None` without a contention.
 pub(super) fn contended_until(repairs: &[Timestamp], now: Timestamp) -> Option<Timestamp> {
     if recent(repairs, now).count() < BURST {
         return None;
@@ -83,7 +83,7 @@ pub(super) fn doubled(first: SignedDuration, times: u32, longest: SignedDuration
 const FIRST: SignedDuration = SignedDuration::from_secs(1);
 const LONGEST: SignedDuration = SignedDuration::from_mins(1);
 
-/// The keys that a write sets, and those that it removes.
+/// The keys that a write sets (`Some`) or removes (`None`).
 pub(super) type Data = BTreeMap<String, Option<String>>;
 
 /// The wait of one cause.
@@ -96,7 +96,8 @@ pub(super) struct Backoff<T> {
 }
 
 impl<T: Default> Backoff<T> {
-    /// Begins after a failure, longer after each and, by `seed`, not at the same time as other replicas.
+    /// Begins after a failure. It lasts longer after each failure, and `seed` makes replicas retry at
+    /// different times.
     pub(super) fn fail(&mut self, now: Timestamp, what: T, seed: u64) {
         let length = jittered(doubled(FIRST, self.failures, LONGEST), seed, self.failures);
         let failures = self.failures.saturating_add(1);
@@ -117,13 +118,13 @@ impl<T: Default> Backoff<T> {
         self.until.is_some_and(|until| now < until)
     }
 
-    /// Returns whether it lasts, and is about `this`.
+    /// Returns whether it is still running and `this` matches what failed.
     pub(super) fn holds(&self, now: Timestamp, this: impl Fn(&T) -> bool) -> bool {
         self.lasts(now) && this(&self.what)
     }
 
-    /// Bounds what is left: a clock that was set back would otherwise make it last for as long as it was
-    /// wrong.
+    /// Limits the remaining time. Otherwise, after the clock was set back, the backoff would last as long as
+    /// the clock was wrong.
     pub(super) fn pass(&mut self, now: Timestamp) {
         let latest = LONGEST.checked_add(LONGEST / 5).and_then(|longest| now.checked_add(longest).ok());
         self.until = self.until.map(|until| latest.map_or(until, |latest| until.min(latest)));
@@ -137,9 +138,9 @@ impl Backoff<()> {
     }
 }
 
-/// `length`, or up to a fifth less or more.
+/// `length`, plus or minus up to a fifth.
 fn jittered(length: SignedDuration, seed: u64, failures: u32) -> SignedDuration {
-    // As in splitmix64: neighbouring numbers give unlike ones.
+    // As in splitmix64: similar inputs give different results.
     let mixed = (seed ^ u64::from(failures)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33;
     let permille = 800_i64.saturating_add_unsigned(mixed % 401);

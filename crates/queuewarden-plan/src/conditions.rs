@@ -74,7 +74,7 @@ vocabulary! {
         Effective,
         /// The base text was found and is valid.
         BaseResolved,
-        /// The output ConfigMap holds what was rendered.
+        /// The output ConfigMap holds the rendered text.
         Applied,
         /// The scheduler runs the text of the ConfigMaps.
         Loaded,
@@ -103,7 +103,7 @@ vocabulary! {
         Effective,
         /// `BaseResolved=True`
         BaseResolved,
-        /// `BaseResolved=True`: there is no base, `YuniKorn`'s built-in default is used.
+        /// `BaseResolved=True`: there is no base, so `YuniKorn`'s built-in default is used.
         BuiltInDefault,
         /// `Applied=True`
         Applied,
@@ -140,7 +140,7 @@ vocabulary! {
         Conflicted,
         /// Not written or not confirmed yet.
         Pending,
-        /// `mode: Observe`: nothing is written.
+        /// `mode: Observe`, so nothing is written.
         ObserveMode,
         /// The `YuniKornConfig` is missing, or its base or output is not in order.
         ConfigNotReady,
@@ -162,7 +162,7 @@ vocabulary! {
         Forbidden,
         /// An admission webhook refused the write.
         RejectedByAdmission,
-        /// The API server or the scheduler refuses what is to be written.
+        /// The API server or the scheduler refuses the text.
         Rejected,
         /// `service.policyGroup` names another key than the one the scheduler is proven to read.
         PolicyGroupPending,
@@ -174,7 +174,7 @@ vocabulary! {
         PartitionMissing,
         /// There is no `schedulerUrl`, so it is unknown what the scheduler runs.
         NotVerified,
-        /// `YuniKorn` takes nothing of what is written.
+        /// `YuniKorn` does not read the written text.
         NotRead,
         /// No object has the name in `spec.admissionPolicy`.
         AdmissionPolicyMissing,
@@ -225,7 +225,7 @@ impl Reason {
 /// One condition of one object, as read from or written to its status.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Condition {
-    /// `type`; nearly always a [`Type`], of which thousands share the word.
+    /// `type`; nearly always a [`Type`], so thousands of conditions share the string.
     pub type_: Cow<'static, str>,
     /// `status`
     pub status: Status,
@@ -328,7 +328,7 @@ pub(super) fn current(conditions: &[Condition], type_: Type) -> Option<Finding> 
     Some(Finding { type_, status: condition.status, reason, message: condition.message.as_str().into() })
 }
 
-/// Returns whether a condition has one of our types, of which there are few.
+/// Returns whether a condition has one of our types.
 pub fn is_ours(condition: &Condition) -> bool {
     Type::ALL.iter().any(|known| condition.is(*known))
 }

@@ -1,8 +1,8 @@
-//! Computes, in one function, everything that is written and what every status reports:
+//! Computes, in one function, everything that is written and everything that statuses report:
 //! `plan(&Snapshot) -> Plan`.
 //!
-//! The function is total and deterministic: the same snapshot gives the same plan. A plan made after its
-//! predecessor was applied writes nothing.
+//! The function is total and deterministic: the same snapshot always gives the same plan. A plan made after
+//! its predecessor was applied writes nothing.
 
 mod planted;
 

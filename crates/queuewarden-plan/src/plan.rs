@@ -1,6 +1,6 @@
 //! The plan: everything that is written and reported, made in five steps.
 //!
-//! While there is no usable `YuniKornConfig`, nothing is written, and every status reports why.
+//! While there is no usable `YuniKornConfig`, nothing is written, and every status explains why.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,20 +23,20 @@ use crate::write::history::{keys, number};
 use crate::write::{Evaluation, NewConfigMap, Revision, Write, WriteDecision};
 use crate::{access_tests, rbac_mirror};
 
-/// The writes to make and the statuses and events to publish. Apply the steps in the order of the fields.
+/// The writes to make, and the statuses and events to publish. Apply the steps in the order of the fields.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     /// A ConfigMap to create first (`adoption: Import`): the base, with the current text of the output.
     pub import: Option<NewConfigMap>,
-    /// A ConfigMap to create first (`adoption: Force`): a copy of what is about to be replaced.
+    /// A ConfigMap to create first (`adoption: Force`): a copy of the text to be replaced.
     pub backup: Option<NewConfigMap>,
-    /// The change of the output ConfigMap; `None` when nothing is to be written.
+    /// The change of the output ConfigMap, or `None` if nothing is to be written.
     pub write: Option<Write>,
-    /// The base to store as the last good one; `None` when the stored one stays.
+    /// The base to store as the last good one, or `None` to keep the stored one.
     pub last_base: Option<LastBase>,
     /// The changes of the RBAC mirror, which follows the ACLs now in force.
     pub mirror: rbac_mirror::MirrorChanges,
-    /// The text that should be in force, whether it may be written or not; `None` when the base gives none.
+    /// The text that should be in force, even if it may not be written; `None` if the base does not give one.
     pub rendered: Option<OutputText>,
     /// Which objects decide which ACLs of `rendered`, by partition, queue and right.
     pub contributions: Arc<[Attribution]>,
@@ -48,10 +48,10 @@ pub struct Plan {
     pub access_tests: BTreeMap<Arc<str>, ObjectStatus<AccessTestStatus>>,
     /// Status of the `YuniKornConfig`, if there is one.
     pub config: Option<ObjectStatus<ConfigStatus>>,
-    /// Events to publish once the statuses are written, in a stable order. Only transitions: none when
-    /// nothing changed.
+    /// Events to publish once the statuses are written, in a stable order. They only report transitions, so
+    /// the list is empty if nothing changed.
     pub events: Vec<Event>,
-    /// The time to plan again although nothing changed: a window opens or closes, or a retry is due.
+    /// When to plan again although nothing changed: a window opens or closes, or a retry is due.
     pub wake_at: Option<Timestamp>,
 }
 
@@ -59,7 +59,7 @@ pub struct Plan {
 const FOUND: &str = "found in the ConfigMap: its write was not recorded";
 
 impl Revision {
-    /// Makes the revision of the text in the output, if queuewarden wrote it and it stays.
+    /// Creates the revision of the text in the output, if queuewarden wrote it and it stays.
     pub fn found(snapshot: &Snapshot, plan: &Plan) -> Option<Self> {
         let enforces = snapshot.spec().is_some_and(|spec| spec.mode == Mode::Enforce);
         let key = &plan.rendered.as_ref()?.key;
@@ -72,7 +72,7 @@ impl Revision {
     }
 }
 
-/// Reports in every status why there is none.
+/// Reports in every status why there is no plan.
 fn waiting(snapshot: &Snapshot) -> Plan {
     let why: &str = match snapshot.config.as_ref().map(|config| &config.spec) {
         Some(Err(diagnostics)) => &joined(diagnostics),
@@ -102,8 +102,9 @@ fn waiting(snapshot: &Snapshot) -> Plan {
     }
 }
 
-/// Returns the conditions of the configuration itself. It keeps the condition that there is a mirror, because
-/// the mirror has to be removed some day, and that a root is open, because nothing checks that now.
+/// Returns the conditions of the configuration itself. It keeps the condition of the mirror, because the
+/// mirror has to be removed at some point, and the condition that a root is open, because nothing checks that
+/// now.
 fn config_findings(meta: &Meta, why: &str) -> Vec<Finding> {
     let unknown = |type_| Finding::unknown(type_, Reason::Invalid, why);
     let mirrored = conditions::find(&meta.conditions, Type::Mirrored)
@@ -130,7 +131,7 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
     plan_again(snapshot, &mut ParseCache::new(snapshot.version()))
 }
 
-/// Makes the same plan for a caller that plans repeatedly: texts in the cache are not parsed again.
+/// Makes the same plan for a caller that plans repeatedly: cached texts are not parsed again.
 pub fn plan_again(snapshot: &Snapshot, cache: &mut ParseCache) -> Plan {
     cache.set_version(snapshot.version());
     let plan = evaluate(snapshot, cache).map_or_else(|| waiting(snapshot), report);
@@ -138,7 +139,7 @@ pub fn plan_again(snapshot: &Snapshot, cache: &mut ParseCache) -> Plan {
     plan
 }
 
-/// Decides everything, without making statuses yet; `None` without a `YuniKornConfig` that can be read.
+/// Decides everything except the statuses; `None` without a readable `YuniKornConfig`.
 pub(crate) fn evaluate<'a>(snapshot: &'a Snapshot, cache: &mut ParseCache) -> Option<Evaluation<'a>> {
     let state = read(snapshot, cache)?;
     let mut resolved = resolve(&state);
@@ -147,7 +148,7 @@ pub(crate) fn evaluate<'a>(snapshot: &'a Snapshot, cache: &mut ParseCache) -> Op
     Some(write(state, resolved, combined, cache))
 }
 
-/// Makes the plan of what was decided, with all statuses.
+/// Creates the plan from the decisions, with all statuses.
 fn report(evaluation: Evaluation<'_>) -> Plan {
     let mut events = Vec::new();
     let contributions = evaluation.contributions();
@@ -182,7 +183,7 @@ fn report(evaluation: Evaluation<'_>) -> Plan {
     }
 }
 
-/// The next moment at which the same snapshot would give another plan.
+/// The next time when the same snapshot would give a different plan.
 fn wake_at(evaluation: &Evaluation<'_>) -> Option<Timestamp> {
     let snapshot = evaluation.context.read.snapshot;
     let observed = &snapshot.observed;
@@ -201,7 +202,7 @@ fn wake_at(evaluation: &Evaluation<'_>) -> Option<Timestamp> {
         .pending_since
         .filter(|_| evaluation.context.read.loaded.reassert_at.is_some())
         .and_then(|since| since.checked_add(PATIENCE).ok());
-    // From then on the scheduler counts as running an unknown text, and no longer as loading one.
+    // From then on, the scheduler is considered to run an unknown text rather than to be loading one.
     let unseen = observed.loaded_text.is_some()
         && evaluation.context.read.loaded.finding.reason == Reason::LoadPending
         && !observed.reports_loaded_text();

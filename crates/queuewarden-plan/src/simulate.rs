@@ -1,5 +1,5 @@
-//! Plans without a cluster: applies in memory what the operator would do, until nothing is left to do, and
-//! returns the resulting statuses.
+//! Plans without a cluster: applies the operator's actions in memory until none are left, and returns the
+//! resulting statuses.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use crate::snapshot::{
 use crate::write::{NewConfigMap, Write};
 use yunikorn::config::checksum;
 
-/// The most rounds: the plan writes once, and once more after an import; more would mean that plans do not
-/// settle.
+/// Maximum number of rounds: the plan writes once, and once more after an import. More would mean that plans
+/// do not settle.
 const MAX_ROUNDS: usize = 4;
 
-/// The state in which everything has been done.
+/// The state after all actions have been applied.
 #[derive(Debug, Clone)]
 pub struct Settled {
     /// The snapshot with everything applied.
     pub snapshot: Snapshot,
-    /// The plan for it: its statuses are the ones the objects would have.
+    /// The plan for the final state, with the statuses that the objects would have.
     pub plan: Plan,
-    /// ConfigMaps that were created on the way.
+    /// ConfigMaps that were created.
     pub created: Vec<NewConfigMap>,
     /// True if the output ConfigMap was written.
     pub written: bool,
@@ -47,7 +47,7 @@ impl Settled {
     }
 }
 
-/// Plans and applies until there is nothing to do.
+/// Plans and applies until nothing is left to do.
 pub fn settle(mut snapshot: Snapshot) -> Settled {
     let mut created = Vec::new();
     let mut written = false;
@@ -67,7 +67,7 @@ pub fn settle(mut snapshot: Snapshot) -> Settled {
     Settled { snapshot, plan: made, created, written, cache }
 }
 
-/// Continues after the scheduler has loaded the text, where there is one to query.
+/// Continues after the scheduler has loaded the text, if a scheduler is configured.
 pub fn loaded(mut settled: Settled) -> Settled {
     if settled.snapshot.spec().is_none_or(|spec| spec.scheduler.is_none()) {
         return settled;

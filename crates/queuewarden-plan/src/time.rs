@@ -1,9 +1,9 @@
-//! Answers about other times: looks ahead to what the passing of time alone brings, at the moments at which
-//! grants begin or end, and compares two snapshots over time, with the access in force from each of these
-//! moments on.
+//! Answers questions about other times: looks ahead to changes that the passing of time alone causes, at the
+//! moments when grants begin or end, and compares two snapshots over time, with the access in force from each
+//! of these moments on.
 //!
-//! A plan is made for each moment, because more than the windows of the objects depends on time: delegated
-//! objects count while their writers administer their queues, and an object that became invalid ends, too.
+//! A plan is made for each moment, because time affects more than the objects' windows: delegated objects are
+//! in effect only while their writers administer their queues, and an object that became invalid ends too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
@@ -21,16 +21,16 @@ use crate::plan::evaluate;
 use crate::snapshot::{ConfigMapState, QueueAclEntry, QueueAclSpec, Snapshot};
 use yunikorn_access::{Tree, in_words};
 
-/// The most moments that are looked at.
+/// Maximum number of moments to evaluate.
 pub const MAX_MOMENTS: usize = 100;
 
-/// The findings of later moments that are not found now.
+/// Findings at later moments that are not found now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Ahead")]
 pub struct Ahead<T> {
     /// The moments at which grants begin or end, in order.
     pub moments: Vec<Moment<T>>,
-    /// The number of later moments, which are not looked at because there are too many.
+    /// The number of later moments that are not evaluated, because there are too many.
     pub more: usize,
 }
 
@@ -44,7 +44,7 @@ pub struct Moment<T> {
     pub begin: Vec<String>,
     /// The `QueueAcl`s that end, by name.
     pub end: Vec<String>,
-    /// Everything that is found from then on, and was not before.
+    /// All new findings at that moment.
     pub findings: Vec<T>,
 }
 
@@ -60,7 +60,7 @@ impl<T> Ahead<T> {
         self.moments.iter().flat_map(|moment| &moment.findings)
     }
 
-    /// Returns the findings of `now` and of each moment, to change them.
+    /// Returns the findings of `now` and of each moment, for modification.
     pub fn lists<'l>(&'l mut self, now: &'l mut Vec<T>) -> impl Iterator<Item = &'l mut Vec<T>> {
         iter::once(now).chain(self.moments.iter_mut().map(|moment| &mut moment.findings))
     }
@@ -79,13 +79,13 @@ impl<T> Ahead<T> {
 
 /// Returns the moments at which an object begins and ends.
 pub(crate) fn window(entry: &QueueAclEntry) -> (Option<Timestamp>, Option<Timestamp>) {
-    // Of what cannot be read, the last version stays in force to its end.
+    // If it cannot be parsed, its last version stays in force until its end.
     let kept = || entry.in_force.as_ref().and_then(|kept| kept.expires_at);
     entry.spec.as_ref().map_or_else(|_| (None, kept()), |spec| (spec.not_before, spec.expires_at))
 }
 
-/// Looks at each moment after the snapshot's own, up to and with `until`. `find` finds what is to be reported
-/// at one time; it is called for the snapshot's own, too.
+/// Evaluates each moment after the snapshot's own, up to and including `until`. `find` returns what to report
+/// for one time; it is also called for the snapshot's own time.
 ///
 /// # Errors
 /// When `find` fails.
@@ -114,7 +114,8 @@ pub fn ahead<T: PartialEq + Clone, E>(
     Ok(Ahead { moments, more })
 }
 
-/// The most objects that all plans of one comparison resolve: the moments, times the objects of both sides.
+/// Maximum number of objects that all plans of one comparison resolve: the number of moments times the
+/// objects of both sides.
 pub const MAX_WORK: usize = 200_000;
 
 /// The partitions of a configuration from a later moment on.
@@ -142,19 +143,19 @@ pub struct Course {
     pub old: Vec<Later>,
     /// The new one.
     pub new: Vec<Later>,
-    /// The moment after which they are not compared, because grants begin or end at too many moments, or
-    /// because no plan can be made then; `None` if they are compared at all times.
+    /// The moment after which they are not compared, because too many grants begin or end, or because no plan
+    /// can be made then; `None` if they are compared at all times.
     pub unknown_from: Option<Timestamp>,
 }
 
 impl Course {
-    /// Looks at both at each moment later than now at which a grant begins or ends. `None` is a configuration
-    /// that does not change by itself.
+    /// Evaluates both at each later moment when a grant begins or ends. `None` is a configuration that does
+    /// not change by itself.
     pub fn new(old: Option<&Snapshot>, new: Option<&Snapshot>) -> Self {
         Self::within(MAX_WORK, old, new)
     }
 
-    /// Does the same within another bound than [`MAX_WORK`].
+    /// Does the same with a bound other than [`MAX_WORK`].
     pub(crate) fn within(work: usize, old: Option<&Snapshot>, new: Option<&Snapshot>) -> Self {
         let Some(now) = [old, new].into_iter().flatten().map(|snapshot| snapshot.now).max() else {
             return Self::default();
@@ -177,11 +178,12 @@ impl Course {
     }
 }
 
-/// Describes that configurations are not compared from a moment on.
+/// Reports that configurations are not compared from a certain moment on.
 pub fn unknown(from: Timestamp) -> String {
     let from = in_words(from);
     format!(
-        "from {from} on nothing is compared, because grants begin or end at too many moments: access could be wider then"
+        "nothing is compared from {from} on, because grants begin or end at too many moments; access could be \
+             wider then"
     )
 }
 
@@ -197,7 +199,7 @@ fn later(snapshot: &Snapshot, from: Timestamp, cache: &mut ParseCache) -> Option
     Some(Later { from, trees, attributions })
 }
 
-/// Returns the moments to look at, and the first moment beyond the bound.
+/// Returns the moments to evaluate, and the first moment beyond the bound.
 fn moments(
     old: Option<&Snapshot>,
     new: Option<&Snapshot>,
@@ -226,8 +228,8 @@ fn ends(entry: &QueueAclEntry) -> impl Iterator<Item = Timestamp> {
     [begin, end, kept].into_iter().flatten()
 }
 
-/// Returns the times at which the objects in force can differ between two snapshots, with the moments at
-/// which that begins and ends; `None` for all times. At all other times both have the same plan.
+/// Returns the times at which the objects in force can differ between two snapshots, as the moments at which
+/// a difference begins and ends; `None` means all times. At all other times both have the same plan.
 pub(crate) fn differing(old: &Snapshot, new: &Snapshot) -> Option<Vec<RangeInclusive<Timestamp>>> {
     if !same_ground(old, new) {
         return None;
@@ -256,7 +258,7 @@ fn same_ground(old: &Snapshot, new: &Snapshot) -> bool {
         && policies(old) == policies(new)
 }
 
-/// Returns the times at which the versions of one object can differ in force; `None` for all times.
+/// Returns the times at which the versions of one object in force can differ; `None` means all times.
 fn differing_object(
     old: Option<&Arc<QueueAclEntry>>,
     new: Option<&Arc<QueueAclEntry>>,
@@ -279,8 +281,8 @@ fn differing_object(
     if same && first.2 == last.2 {
         return Some(Vec::new());
     }
-    // The space that delegated objects take is counted in force or not, and an object that would be invalid
-    // keeps an earlier version.
+    // Delegated objects take space whether in force or not, and an object that would become invalid keeps an
+    // earlier version.
     let is_simple = |spec: &QueueAclSpec| spec.delegated_by.is_none() && read(spec).is_ok();
     if !is_simple(first.2) || !is_simple(last.2) {
         return None;

@@ -1,5 +1,5 @@
-//! Turns a configuration into trees of queues in which the writer of each entry is known. Everything that
-//! answers questions about access reads these trees.
+//! Converts a configuration into queue trees that know the writer of each entry. All answers about access
+//! come from these trees.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -19,7 +19,7 @@ use yunikorn_access::{Origin, TextLocation, Tree, sentence};
 pub struct AccessView {
     /// The queues of each partition, in the order of the text.
     pub trees: Vec<Tree>,
-    /// The resolver in which the scheduler looks up groups.
+    /// The resolver that the scheduler uses to look up groups.
     pub resolver: ResolverKind,
     /// The version of `YuniKorn` that reads the configuration.
     pub version: Version,
@@ -27,7 +27,7 @@ pub struct AccessView {
     pub granted_aliases: BTreeSet<String>,
 }
 
-/// Locates the parts of the text that `YuniKorn` reads, and of the base from which it was rendered.
+/// Maps parts of the text that `YuniKorn` reads, and of its base, to locations.
 pub trait Locate: fmt::Debug {
     /// Returns the location of a part of the text.
     fn in_text(&self, span: Option<Span>) -> TextLocation;
@@ -38,7 +38,7 @@ pub trait Locate: fmt::Debug {
     }
 }
 
-/// A generated text, in which lines mean nothing.
+/// A generated text, whose line numbers are meaningless.
 impl Locate for Arc<str> {
     fn in_text(&self, _: Option<Span>) -> TextLocation {
         TextLocation { name: Self::clone(self), ..TextLocation::default() }
@@ -79,7 +79,7 @@ impl AccessView {
         Self { trees, resolver, version, granted_aliases }
     }
 
-    /// Returns the queues of one partition; its name is matched without case.
+    /// Returns the queues of one partition, by its case-insensitive name.
     pub fn tree(&self, partition: &str) -> Option<&Tree> {
         self.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition))
     }
@@ -102,7 +102,7 @@ impl Writers<'_> {
         }
     }
 
-    /// Attributes all entries to the base that it grants, unless objects replace its ACL.
+    /// Attributes all entries to the base, unless objects replace its ACL.
     fn attribute_base(&self, tree: &mut Tree) {
         let Some(partition) = self.base.and_then(|base| base.partition(tree.partition())) else { return };
         let replacing = self
@@ -158,7 +158,7 @@ mod tests {
         verdict(&text, &[], Version::V1_8).config.unwrap()
     }
 
-    /// Returns the view of a text, into which an object has written an ACL that ends.
+    /// Returns the view of a text with an ACL from an object with an end.
     fn view(text: &str, base: Option<&str>, object: &str, base_stays: bool) -> AccessView {
         let acl = acl::parse(object).unwrap();
         let attribution = Attribution {
@@ -200,7 +200,7 @@ mod tests {
         let extended = view("bob,eve,sue", Some("bob,sue"), "sue", true);
         assert_eq!(writers(&extended, "sue"), ["object", "base"]);
         assert_eq!(writers(&extended, "bob"), ["base"]);
-        // Somebody wrote the live text by hand.
+        // Someone wrote the live text by hand.
         assert_eq!(writers(&extended, "eve"), ["live"]);
         let replaced = view("sue", Some("bob,sue"), "sue", false);
         assert_eq!(writers(&replaced, "sue"), ["object"]);

@@ -1,20 +1,20 @@
-//! Aliases: groups that stand in `YuniKorn`'s ACLs for the names that its ACL expressions drop, such as those
-//! of service accounts (yunikorn-core `acl.go:34-35`).
+//! Aliases: groups that represent names that `YuniKorn` would drop from an ACL, such as service accounts
+//! (yunikorn-core `acl.go:34-35`).
 //!
-//! An alias is a function of the kind and the name alone, the same in every version of queuewarden:
+//! An alias depends only on the kind and the name and is the same in every version of queuewarden:
 //!
 //! ```text
 //! qw-KIND-READABLE-HASH
 //! KIND      u for a user, g for a group
-//! READABLE  the last 32 characters of the name, in small letters; each that is no ASCII letter or digit is _
+//! READABLE  the last 32 characters of the name in lower case, with _ for all but ASCII letters and digits
 //! HASH      the first 128 bits of SHA-256("queuewarden alias/KIND/NAME"), as 32 hexadecimal digits
 //! ```
 //!
-//! The user-info webhook writes the aliases of a user, and of the groups that need one, behind the groups in
-//! the annotation `yunikorn.apache.org/user.info`. So no group of that form can be real: nothing takes one
-//! from a requester, an ACL or a base.
+//! The user-info webhook appends the aliases of a user, and of the groups that need one, to the groups in the
+//! annotation `yunikorn.apache.org/user.info`. Therefore a real group must not have this form: aliases are
+//! never accepted from a requester, an ACL or a base.
 //!
-//! `YuniKorn` also refuses users whose names `UserRegExp` does not match (`configvalidator.go:87`), such as
+//! `YuniKorn` also refuses users whose names do not match `UserRegExp` (`configvalidator.go:87`), such as
 //! `CN=Ann Smith`. These are written with escapes: see [`escaped`].
 
 use std::borrow::Cow;
@@ -31,31 +31,31 @@ use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 
 go_compat::codes! {
-    /// A group of the form of queuewarden's aliases is named. **Error.**
+    /// A group has the form of queuewarden's aliases. **Error.**
     ///
-    /// Aliases are made from the names of users and groups, and nobody is in a group of that form otherwise.
-    /// Name the user or the group itself.
+    /// Aliases are computed from the names of users and groups, and nobody is in such a group otherwise.
+    /// Write the user or group itself.
     pub const ALIAS: Code = Code::new(6501, "alias-named");
-    /// A name that looks like a pattern, a quoted text, a denial, or a prefix with a name. It is granted as
-    /// it is written.
+    /// A name looks like a pattern, a quoted text, a denial, or a name with a prefix. It is granted exactly
+    /// as written.
     ///
-    /// Kubernetes could authenticate a user or group of this name, so it is accepted. ACLs know no patterns
-    /// and no denials, and whether a name is a user's or a group's follows from the list that it is in.
+    /// Kubernetes could authenticate a user or group with this name, so it is accepted. ACLs support no
+    /// patterns and no denials, and the list determines whether a name is a user or a group.
     pub const ODD: Code = Code::new(6502, "odd-name");
 }
 
-/// The most aliases that the annotation of one user has.
+/// Maximum number of aliases in the annotation of a user.
 pub const MAX_ALIASES: usize = 32;
-/// The beginning of the user name of a service account, before its namespace and name.
+/// The prefix of a service account's user name, before its namespace and name.
 pub const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
-/// The most characters of a name in its alias.
+/// Maximum number of characters of a name in its alias.
 const READABLE: usize = 32;
-/// The hexadecimal digits of the hash.
+/// Number of hexadecimal digits of the hash.
 const DIGITS: usize = 32;
-/// The beginning of a user name with escapes.
+/// The prefix of a user name with escapes.
 const ESCAPED: &str = "qw-user:";
 
-/// The kinds of names.
+/// The kind of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display)]
 #[strum(serialize_all = "lowercase")]
 pub enum Kind {
@@ -66,7 +66,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns whether an ACL can hold this name as it is.
+    /// Returns whether an ACL can contain this name itself.
     pub fn is_plain(self, name: &str) -> bool {
         match self {
             Self::User => user_name_ok(name),
@@ -105,22 +105,21 @@ pub fn is_alias(group: &str) -> bool {
     })
 }
 
-/// Returns the names of a user and their groups that need an alias: the user's before those of the groups in
-/// their order.
+/// Returns the names of a user and their groups that need an alias: first the user, then the groups in order.
 pub(crate) fn needing(identity: &Identity) -> impl Iterator<Item = (Kind, &str)> {
     let groups = identity.groups.iter().map(|group| (Kind::Group, group.as_str()));
     let names = std::iter::once((Kind::User, identity.user.as_str())).chain(groups);
     names.filter(|(kind, name)| !kind.is_plain(name) && !name.is_empty() && !is_alias(name))
 }
 
-/// Returns the aliases of a user and their groups, for the names that need one: the granted ones first, each
-/// once, the user's before those of the groups in their order; and whether there are more than
+/// Returns the aliases of a user and their groups for the names that need one, each once: granted aliases
+/// first, and of these the user's before the groups' in order. Also returns whether there are more than
 /// [`MAX_ALIASES`].
 pub fn aliases(identity: &Identity, granted: impl Fn(&str) -> bool) -> (Vec<String>, bool) {
     aliases_of(needing(identity), granted)
 }
 
-/// Returns the aliases of these names, as [`aliases`] does.
+/// Returns the aliases of these names, like [`aliases`].
 pub(crate) fn aliases_of<'n>(
     names: impl Iterator<Item = (Kind, &'n str)>,
     granted: impl Fn(&str) -> bool,
@@ -135,9 +134,9 @@ pub(crate) fn aliases_of<'n>(
     (first, is_cut)
 }
 
-/// Returns a user name as `YuniKorn` accepts it: as it is, or else behind `qw-user:` with each byte that is
-/// no ASCII letter, digit, `_`, `.`, `@` or `-` as `#` and two hexadecimal digits. [`unescaped`] takes it
-/// back.
+/// Returns a user name that `YuniKorn` accepts. If the name itself is not accepted, the result is `qw-user:`
+/// followed by the name, in which every byte other than an ASCII letter, digit, `_`, `.`, `@` or `-` is
+/// written as `#` and two hexadecimal digits. [`unescaped`] reverses this.
 pub fn escaped(user: &str) -> Cow<'_, str> {
     if user.is_empty() || (is_user(user) && !user.starts_with(ESCAPED)) {
         return Cow::Borrowed(user);
@@ -158,8 +157,8 @@ pub fn service_account(user: &str) -> Option<(&str, &str)> {
     user.strip_prefix(SERVICE_ACCOUNT)?.split_once(':')
 }
 
-/// Returns a name as messages show it: quoted if it has other characters than letters, digits and those that
-/// join the parts of names, such as spaces and commas.
+/// Formats a name for messages: in quotes if it contains characters other than letters, digits and the usual
+/// separators within names. Spaces and commas, for example, need quotes.
 pub fn shown(name: &str) -> Cow<'_, str> {
     let joins = |c: char| matches!(c, '_' | '.' | '@' | ':' | '/' | '#' | '=' | '+' | '-' | '$');
     if name.chars().all(|c| c.is_alphanumeric() || joins(c)) {
@@ -169,13 +168,13 @@ pub fn shown(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the groups that Kubernetes gives the service accounts of a namespace.
+/// Returns the groups of the service accounts in a namespace.
 pub fn groups_of_account(namespace: &str) -> Vec<String> {
     let of_namespace = format!("system:serviceaccounts:{namespace}");
     vec!["system:serviceaccounts".to_owned(), of_namespace, "system:authenticated".to_owned()]
 }
 
-/// Returns the user name that [`escaped`] gives this text for; the text itself if there is none.
+/// Returns the user name that [`escaped`] converts to this text, or the text itself if no such name exists.
 pub fn unescaped(text: &str) -> Cow<'_, str> {
     let decoded = text.strip_prefix(ESCAPED).and_then(|rest| {
         let mut parts = rest.split('#');
@@ -193,15 +192,15 @@ pub fn unescaped(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns a user as the annotation of their pods names them: the user escaped, the groups without those of
-/// the form of an alias, and the aliases.
+/// Returns the user that the annotation of their pods names: the escaped user, and the groups without groups
+/// in alias form but with the aliases.
 pub fn presented(identity: &Identity, granted: impl Fn(&str) -> bool) -> Identity {
     let mut groups: Vec<_> = identity.groups.iter().filter(|group| !is_alias(group)).cloned().collect();
     groups.extend(aliases(identity, granted).0);
     Identity { user: escaped(&identity.user).into_owned(), groups }
 }
 
-/// Returns the identity behind one that a pod carries: with the name of the user that is escaped there.
+/// Returns the identity of a pod's annotation, with the user name unescaped.
 #[must_use]
 pub fn of_pod(identity: Identity) -> Identity {
     match unescaped(&identity.user) {
@@ -210,11 +209,12 @@ pub fn of_pod(identity: Identity) -> Identity {
     }
 }
 
-/// Returns the ACL of these users and groups, with warnings: those that an ACL cannot hold by their aliases.
+/// Returns the ACL of these users and groups, with warnings. Names that an ACL cannot contain are replaced by
+/// their aliases.
 ///
 /// # Errors
-/// A diagnostic for each name that cannot be granted, because Kubernetes authenticates none like it: it is
-/// empty or `*`, has control characters or a space at its ends, or is a group of the form of an alias.
+/// A diagnostic for each name that cannot be granted because Kubernetes never authenticates such a name: it
+/// is empty or `*`, has control characters or leading or trailing white space, or is a group in alias form.
 pub fn acl<U: AsRef<str>, G: AsRef<str>>(
     users: &[U],
     groups: &[G],
@@ -234,12 +234,12 @@ pub fn acl<U: AsRef<str>, G: AsRef<str>>(
     Acl::named(&users, &groups).map(|acl| (acl, odd))
 }
 
-/// The names of users and groups by their aliases, for people.
+/// Names of users and groups by their aliases, for messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Aliased(BTreeMap<String, (Kind, String)>);
 
 impl Aliased {
-    /// Adds those of these users and groups that need an alias.
+    /// Adds the users and groups that need an alias.
     pub fn add(&mut self, users: &[String], groups: &[String]) {
         let users = users.iter().map(|name| (Kind::User, name));
         let names = users.chain(groups.iter().map(|name| (Kind::Group, name)));
@@ -247,12 +247,12 @@ impl Aliased {
         self.0.extend(needed.map(|(kind, name)| (alias(kind, name), (kind, name.clone()))));
     }
 
-    /// Adds those of another one.
+    /// Adds the names of another map.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
-    /// Returns the user or group that an entry of an ACL stands for; the entry itself if it is no known
+    /// Returns the user or group that an ACL entry represents, or the entry itself if it is not a known
     /// alias.
     pub fn real<'n>(&'n self, entry: Match<'n>) -> Match<'n> {
         match entry {
@@ -265,14 +265,14 @@ impl Aliased {
         }
     }
 
-    /// Returns whether there is none.
+    /// Returns whether the map is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Returns an error for each ACL of a configuration that names a group of the form of an alias. Only what
-/// queuewarden renders may have one.
+/// Returns an error for each ACL of a configuration that names a group in alias form. Only ACLs rendered by
+/// queuewarden may do so.
 pub fn named_in(config: &Config) -> Vec<Diagnostic> {
     let found = acls_with_aliases(config).filter_map(|text| {
         let found = named(&yunikorn::acl::parse(&text.value).ok()?)?;
@@ -291,20 +291,20 @@ pub fn granted(config: &Config) -> BTreeSet<String> {
     acls.flat_map(of_acl).collect()
 }
 
-/// Returns the texts of the ACLs that may name an alias.
+/// Returns the texts of ACLs that may contain an alias.
 fn acls_with_aliases(config: &Config) -> impl Iterator<Item = &Spanned> {
     let queues = config.partitions.iter().flat_map(Partition::queues);
     let texts = queues.flat_map(|queue| Right::ALL.map(|right| queue.acl(right)));
     texts.filter(|text| may_name(&text.value))
 }
 
-/// Returns whether an ACL, or the text of its groups, may name an alias: most do not, and this avoids reading
-/// them.
+/// Returns whether an ACL, or the text of its groups, may contain an alias. Most do not, and this avoids
+/// parsing them.
 pub fn may_name(text: &str) -> bool {
     text.contains("qw-")
 }
 
-/// Returns an error for an ACL that names a group of the form of an alias.
+/// Returns an error for an ACL that names a group in alias form.
 pub fn named(acl: &Acl) -> Option<Diagnostic> {
     acl.groups().iter().filter(|group| is_alias(group)).find_map(|group| problem(Kind::Group, group))
 }
@@ -312,14 +312,14 @@ pub fn named(acl: &Acl) -> Option<Diagnostic> {
 /// Returns the finding about a name that looks like something else.
 fn oddity(kind: Kind, name: &str) -> Option<Diagnostic> {
     const ODDITIES: [Code; 4] = [codes::PATTERN, codes::QUOTES, codes::DENY, codes::PREFIX];
-    // A distinguished name has commas, too.
+    // A distinguished name contains commas, too.
     let is_list = name.contains(',') && !name.contains('=');
     let found = dropped(kind, name).filter(|found| is_list || ODDITIES.contains(&found.code))?;
-    let message = format!("{} is granted as the exact name of a {kind}", quoted(name));
+    let message = format!("{} is granted literally, as the name of a {kind}", quoted(name));
     Some(Diagnostic { code: ODD, severity: Severity::Warning, message, ..found })
 }
 
-/// Returns the reason why an ACL cannot hold a name.
+/// Returns why an ACL cannot contain a name.
 fn dropped(kind: Kind, name: &str) -> Option<Diagnostic> {
     let (users, groups): (&[_], &[_]) = match kind {
         Kind::User => (&[name], &[]),
@@ -328,12 +328,13 @@ fn dropped(kind: Kind, name: &str) -> Option<Diagnostic> {
     Acl::named(users, groups).err()?.into_iter().next()
 }
 
-/// Returns why an ACL cannot hold a name, in words that follow it: `has a dot`. `None` if it can.
+/// Returns why an ACL cannot contain a name, as words that follow the name: `has a dot`. Returns `None` if it
+/// can.
 pub fn obstacle(kind: Kind, name: &str) -> Option<String> {
     if kind.is_plain(name) {
         return None;
     }
-    // A character may be wrong at the beginning or before the end only.
+    // A character may be invalid only at the start or before the end.
     let wrong = name.chars().find(|c| !kind.is_plain(&format!("a{c}")));
     Some(match wrong {
         Some('.') => "has a dot".to_owned(),
@@ -352,15 +353,15 @@ pub fn obstacle(kind: Kind, name: &str) -> Option<String> {
     })
 }
 
-/// Returns whether a name can be granted: Kubernetes can authenticate one like it.
+/// Returns whether a name can be granted, that is, Kubernetes can authenticate such a name.
 pub fn can_be_granted(kind: Kind, name: &str) -> bool {
     problem(kind, name).is_none()
 }
 
-/// Returns the reason why a name cannot be granted.
+/// Returns why a name cannot be granted.
 fn problem(kind: Kind, name: &str) -> Option<Diagnostic> {
     if kind == Kind::Group && is_alias(name) {
-        let message = format!("the group {} has the form of an alias, which nobody is in", quoted(name));
+        let message = format!("the group {} has the form of an alias, so it has no members", quoted(name));
         let help = "write the name of the user or group itself, under `users` or `groups`";
         return Some(Diagnostic::error(ALIAS, message).help(help));
     }
@@ -377,9 +378,10 @@ mod tests {
         Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() }
     }
 
-    /// The same in docs/service-accounts.md: a change of one of these takes access away from all workloads.
+    /// Also listed in docs/service-accounts.md. Changing one of these aliases would revoke the access of all
+    /// workloads that use it.
     #[test]
-    fn aliases_are_those_of_the_documentation() {
+    fn aliases_equal_the_documented_ones() {
         for (kind, name, expected) in [
             (
                 Kind::User,
@@ -409,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_an_acl_can_hold_need_no_alias() {
+    fn valid_acl_name_needs_no_alias() {
         let (all, is_cut) = aliases(&identity("sue@corp", &["devs", "a.b", "devs", "a.b", ""]), |_| false);
         assert_eq!((all, is_cut), (vec![alias(Kind::Group, "a.b")], false));
         let real = alias(Kind::Group, "a.b");
@@ -417,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn what_keeps_a_name_out_of_an_acl_is_named() {
+    fn obstacle_of_a_name_is_described() {
         let cases = [
             (Kind::Group, "data.eng", Some("has a dot")),
             (Kind::User, "system:serviceaccount:spark:driver", Some("has a colon")),
@@ -437,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_aliases_the_granted_ones_stay() {
+    fn granted_aliases_are_kept_if_there_are_too_many() {
         let groups: Vec<String> = (0..40).map(|number| format!("g:{number}")).collect();
         let last = alias(Kind::Group, "g:39");
         let (all, is_cut) = aliases(&Identity { user: "u:1".to_owned(), groups }, |alias| alias == last);
@@ -446,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_look_like_something_else_are_granted_with_a_warning() {
+    fn name_that_looks_like_something_else_is_granted_with_a_warning() {
         let none: &[&str] = &[];
         for (name, is_odd) in [("!bob", true), ("a,b", true), ("user:bob", true), ("'a'", true), ("a*", true)]
             .into_iter()
@@ -465,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_shown_so_that_two_are_not_one() {
+    fn shown_names_are_unambiguous() {
         for (name, expected) in [
             ("system:serviceaccount:a:b", "system:serviceaccount:a:b"),
             ("データ", "データ"),
@@ -478,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn users_that_yunikorn_refuses_are_escaped() {
+    fn refused_user_name_is_escaped() {
         for (user, text) in [
             ("", ""),
             ("sue", "sue"),
@@ -496,7 +498,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn aliases_are_groups_that_acls_can_hold(name in r"\PC{0,80}") {
+        fn aliases_are_valid_groups(name in r"\PC{0,80}") {
             let [user, group] = [Kind::User, Kind::Group].map(|kind| alias(kind, &name));
             prop_assert!(user != group);
             for alias in [user, group] {
@@ -505,14 +507,14 @@ mod tests {
         }
 
         #[test]
-        fn escaping_is_taken_back_and_makes_a_user(user in r"\PC{1,40}|[a-z:#=]{1,8}|qw-user:[a-z#0-9]{0,9}") {
+        fn escaping_is_reversible_and_gives_a_valid_user(user in r"\PC{1,40}|[a-z:#=]{1,8}|qw-user:[a-z#0-9]{0,9}") {
             let text = escaped(&user);
             prop_assert!(is_user(&text), "{text}");
             prop_assert_eq!(unescaped(&text), user.as_str());
         }
 
         #[test]
-        fn unescaping_is_total(text in r"qw-user:[#0-9a-fA-F+é]{0,12}") {
+        fn any_text_is_unescaped(text in r"qw-user:[#0-9a-fA-F+é]{0,12}") {
             let user = unescaped(&text);
             prop_assert!(user == text || escaped(&user) == text);
         }

@@ -1,28 +1,27 @@
-//! The evaluator: it decides every access question, for the command line, the webhooks, the reports and the
-//! status alike.
+//! The evaluator, which makes every access decision for the command line, the webhooks, the reports and the
+//! status.
 //!
-//! * [`mod@alias`]: groups that stand in ACLs for names that these cannot hold.
+//! * [`mod@alias`]: groups that represent names that ACLs cannot contain.
 //! * [`subject`]: the subjects that ACLs name.
-//! * [`tree`]: the queues of one partition with their ACLs, the origin of each entry, and the index by which
-//!   it decides.
+//! * [`tree`]: the queues of one partition with their ACLs, the origin of each entry, and an index for
+//!   decisions.
 //! * [`reach`]: the queues that a grant reaches, and where the rights of each subject begin.
-//! * [`decide`]: may this user submit to, or administer, this queue; with every step on the way, the reason
-//!   in one sentence, the near misses, and the end of the right.
+//! * [`decide`]: may this user submit to or administer this queue; with the steps, the reason in one
+//!   sentence, the near misses, and the end of the right.
 //! * [`who_can`](mod@who_can): who may do this on a queue.
 //! * [`diff`](mod@diff): who gains and who loses access between two configurations.
-//! * [`change`], [`remedy`]: the changes that would grant access, each made and evaluated before it is
-//!   offered.
-//! * [`application`]: may this user view, modify, kill or move an application, or read its logs, by the rules
-//!   of a dialect.
-//! * [`placement`]: where does an application land, and by which rule.
+//! * [`change`], [`remedy`]: changes that would grant access, each tested before it is offered.
+//! * [`application`]: may this user view, modify, kill or move an application, or read its logs, according to
+//!   a dialect.
+//! * [`placement`]: the queue that an application runs in, and the rule that selects it.
 //! * [`review`]: the same questions as `SubjectAccessReview`s.
-//! * [`running`]: the applications that a cluster runs, by their pods.
-//! * [`submission`]: will `YuniKorn` accept a workload that is being applied.
-//! * [`user_info`]: in whose name a workload may run.
-//! * [`expect`]: compares the access that is meant with the access that is granted.
+//! * [`running`]: the running applications of a cluster, derived from their pods.
+//! * [`submission`]: whether `YuniKorn` will accept a workload that is being applied.
+//! * [`user_info`]: which user a workload may run as.
+//! * [`expect`]: compares expected access with granted access.
 //! * [`lint`](mod@lint): findings about a whole tree that no single ACL shows.
 //!
-//! All of it is synchronous and works on plain data alone.
+//! Everything is synchronous and uses only plain data.
 
 pub mod alias;
 pub mod application;
@@ -55,7 +54,7 @@ pub use remedy::{Remedy, remedies};
 pub use tree::{GrantingEntry, Node, Origin, QueueId, TextLocation, Tree, latest};
 pub use who_can::who_can;
 
-/// The example of the README, which compiles and runs as a test.
+/// Compiles and runs the example of the README as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;

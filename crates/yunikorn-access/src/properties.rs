@@ -1,5 +1,5 @@
-//! Tests properties of every tree: grants only add up, the order of a text does not matter, and each grant
-//! has an origin.
+//! Properties of all trees: grants only add up, the order of a text does not matter, and each grant has an
+//! origin.
 
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ fn object(name: usize) -> Origin {
     Origin::Object { kind: "QueueAcl", name: format!("object-{name}"), until: None }
 }
 
-/// Every right of this person on each of the queues that any of these trees may have.
+/// Returns every right of this person on each queue that one of these trees may have.
 fn rights(tree: &Tree, identity: &Identity) -> Vec<bool> {
     let queries = QUEUES.iter().flat_map(|queue| Right::ALL.map(|right| (*queue, right)));
     queries.map(|(queue, right)| decide(tree, right, queue, identity).allowed()).collect()
@@ -38,7 +38,7 @@ fn is_attributed(grants: &Grants) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn adding_a_grant_takes_nothing_away(
+    fn additional_grant_removes_nothing(
         queues in any_queues(), at in any::<prop::sample::Index>(), added in any_acl(), admin in any::<bool>(), identity in any_identity(),
     ) {
         let union = |acl: &str| acl::parse(acl).expect(acl).union(&acl::parse(added).expect(added)).canonical();
@@ -61,7 +61,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_the_text_says_nothing(
+    fn order_of_the_text_has_no_effect(
         (queues, shuffled) in any_queues().prop_flat_map(|queues| (Just(queues.clone()), Just(queues).prop_shuffle())),
         identity in any_identity(),
     ) {
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_granted_is_written_somewhere_and_nothing_else_is(
+    fn every_grant_has_an_origin(
         tree in any_tree(),
         objects in proptest::collection::vec((prop::sample::select(QUEUES.to_vec()), any_acl(), any::<bool>()), 0..5)
             .prop_flat_map(|objects| {

@@ -1,19 +1,19 @@
-//! Sets of queues, and the queues that a grant reaches: the queue it is written at and all below it.
+//! Sets of queues, and the queues that a grant reaches: the queue with the grant and its descendants.
 //!
-//! The one exception is the recovery queue. It denies submission without checking the queue above, and so do
-//! the queues below it when the check comes up to it (yunikorn-core `queue.go:798-810`): no submit right from
-//! above reaches it or its descendants.
+//! The only exception is the recovery queue. It denies submission without checking its parent, and so do its
+//! descendants when the check reaches it (yunikorn-core `queue.go:798-810`). No submit right from above
+//! reaches the recovery queue or its descendants.
 
 use std::ops::Range;
 
 use yunikorn::right::Right;
 
-/// A set of queues by their numbers in some pre-order, as ranges in order that do not touch.
+/// A set of queues by their pre-order numbers, as ordered ranges that do not touch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueueSet(Vec<Range<u32>>);
 
 impl QueueSet {
-    /// Returns the union of ranges in any order; empty ones are ignored.
+    /// Returns the union of ranges in any order. Empty ranges are ignored.
     pub fn new(mut ranges: Vec<Range<u32>>) -> Self {
         ranges.retain(|range| !range.is_empty());
         ranges.sort_unstable_by_key(|range| range.start);
@@ -27,7 +27,7 @@ impl QueueSet {
         Self(joined)
     }
 
-    /// Returns the ranges in order, none of them empty.
+    /// Returns the ranges in order. None is empty.
     pub fn ranges(&self) -> &[Range<u32>] {
         &self.0
     }
@@ -47,7 +47,7 @@ impl QueueSet {
         self.0.is_empty()
     }
 
-    /// Returns the first queue of the set that is not before this one.
+    /// Returns the first queue of the set at or after this one.
     pub fn first_from(&self, queue: u32) -> Option<u32> {
         self.at_or_behind(queue).first().map(|range| range.start.max(queue))
     }
@@ -62,7 +62,7 @@ impl QueueSet {
         }
     }
 
-    /// Returns the queues that only `self` has.
+    /// Returns the queues that are only in `self`.
     #[must_use]
     pub fn minus(&self, other: &Self) -> Self {
         let mut kept = Vec::new();
@@ -77,7 +77,7 @@ impl QueueSet {
         Self::new(kept)
     }
 
-    /// Returns the queues that both sets have.
+    /// Returns the queues that are in both sets.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         let mut both = Vec::new();
@@ -92,7 +92,7 @@ impl QueueSet {
         Self::new(both)
     }
 
-    /// Returns the queues that at least one of the sets has.
+    /// Returns the queues that are in at least one of the sets.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         Self::new([self.0.as_slice(), other.0.as_slice()].concat())
@@ -110,8 +110,8 @@ impl From<Range<u32>> for QueueSet {
     }
 }
 
-/// Returns the queues that a grant on `subtree` reaches, when `recovery` is the recovery queue with what is
-/// below it: two ranges, of which one may be empty.
+/// Returns the queues that a grant on `subtree` reaches: two ranges, one possibly empty. `recovery` is
+/// the recovery queue with its descendants.
 pub(super) fn reach(right: Right, subtree: Range<u32>, recovery: Option<&Range<u32>>) -> [Range<u32>; 2] {
     match recovery.filter(|_| right == Right::Submit) {
         Some(inner) if subtree.start <= inner.start && inner.end <= subtree.end => {
@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_set(left in any_ranges(), right in any_ranges()) {
+        fn queue_set_behaves_as_a_set(left in any_ranges(), right in any_ranges()) {
             let ((a, left), (b, right)) = (set(&left), set(&right));
             let same = |set: &QueueSet, model: BTreeSet<u32>| {
                 let canonical = set.ranges().windows(2).all(|pair| pair[0].end < pair[1].start);

@@ -1,9 +1,10 @@
 //! The queues that a grant reaches, the subjects of a tree, and the queues where their rights begin.
 //!
-//! A right begins at the queues whose own ACLs grant it, and the queues below inherit it. So the whole matrix
-//! of subjects and queues has as many starts as the ACLs have entries. A subject has a right on a queue by
-//! its own starts and by those of everyone that reach the queue ([`granted_on`]). The start with the highest
-//! number decides, because queues above come before those below; of two at one queue it is the subject's own.
+//! A right begins at the queues whose own ACLs grant it, and the queues below inherit it. The whole matrix of
+//! subjects and queues therefore has only as many starts as the ACLs have entries. A subject has a right on a
+//! queue through its own starts and the starts of everyone that reach the queue ([`granted_on`]). The start
+//! with the highest number decides, because parents come before their children; of two at the same queue, the
+//! subject's own decides.
 
 use std::collections::BTreeSet;
 
@@ -18,25 +19,25 @@ use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::{AclKey, Right};
 
-/// Returns the queues on which a subject in an ACL of this queue holds a right, if that ACL grants it.
+/// Returns the queues where a subject in an ACL of this queue holds a right, if that ACL grants it.
 pub fn granted_on(tree: &Tree, right: Right, id: QueueId) -> QueueSet {
     QueueSet::new(reach(right, tree.subtree(id), tree.recovery().as_ref()).to_vec())
 }
 
-/// Returns the queues on which an entry of an ACL alone grants a right.
+/// Returns the queues where a single entry grants a right.
 pub fn reached_by(tree: &Tree, right: Right, entry: Match<'_>) -> QueueSet {
     tree.named().reach(right, entry)
 }
 
-/// Returns the queues whose ACLs are checked for a right on one of them, in order: the queue itself, and
-/// those above it as far as the check goes up.
+/// Iterates over the queues whose ACLs are checked for a right on a queue: the queue itself, then its
+/// ancestors up to where the check ends.
 pub fn checked(tree: &Tree, right: Right, id: QueueId) -> impl Iterator<Item = (QueueId, &Node)> {
     tree.lineage(id).take_while(move |(_, node)| !node.stops(right))
 }
 
 impl<'t> GrantingEntry<'t> {
-    /// Finds the entry by which a user has a right on a queue; `None` when nothing grants it. Every access
-    /// decision uses it.
+    /// Returns the entry through which a user has a right on a queue, or `None` if nothing grants it. Every
+    /// access decision uses this function.
     #[inline]
     pub fn find(tree: &'t Tree, right: Right, id: QueueId, identity: &Identity) -> Option<Self> {
         let named = tree.named();
@@ -44,7 +45,7 @@ impl<'t> GrantingEntry<'t> {
         named.granting_entry(right, id, &identity.user, &identity.groups)
     }
 
-    /// Finds the same for a subject of which only the name is known ([`Subject::identity`]), or for an alias.
+    /// Returns the same for an alias, or a subject known only by name ([`Subject::identity`]).
     pub fn of_name(tree: &'t Tree, right: Right, id: QueueId, name: Match<'_>) -> Option<Self> {
         tree.named().granting_entry_of(right, id, name)
     }
@@ -54,7 +55,7 @@ impl<'t> GrantingEntry<'t> {
         tree.real(self.entry).into()
     }
 
-    /// Returns the origins of the entry: several objects may grant the same.
+    /// Returns the origins of the entry. Several objects may grant the same.
     pub fn origins(&self, tree: &Tree) -> Vec<Origin> {
         let grants = tree.node(self.queue).map(|node| node.grants(self.acl));
         grants.map(|grants| grants.origins(self.entry)).unwrap_or_default()
@@ -69,19 +70,19 @@ impl<'t> GrantingEntry<'t> {
 /// An entry that grants something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GrantedBy {
-    /// The queue whose ACL holds the entry.
+    /// The queue whose ACL contains the entry.
     #[schemars(with = "String")]
     pub queue: QueuePath,
-    /// The ACL of that queue.
+    /// The kind of ACL.
     #[serde(serialize_with = "Right::serialize_key")]
     #[schemars(with = "AclKey")]
     pub acl: Right,
-    /// The locations of the entry; more than one object may grant the same.
+    /// The locations of the entry. Several objects may grant the same.
     pub origins: Vec<Origin>,
 }
 
-/// Lists the subjects that are named in the ACLs: users, then groups, by name, then [`Subject::Everyone`] for
-/// anyone who is not named.
+/// Lists the subjects in the ACLs: users, then groups, ordered by name, then [`Subject::Everyone`] for anyone
+/// else.
 pub fn all_named(tree: &Tree) -> Vec<Subject> {
     let acls = tree.queues().flat_map(|(_, node)| Right::ALL.map(|right| &node.grants(right).acl));
     let entries: BTreeSet<Match<'_>> = acls.flat_map(Acl::entries).map(|entry| tree.real(entry)).collect();
@@ -89,14 +90,15 @@ pub fn all_named(tree: &Tree) -> Vec<Subject> {
     names.chain([Match::Everyone]).map(Subject::from).collect()
 }
 
-/// Finds where a right of a subject begins, by entries that name it and not everyone: in the order of the
-/// queues, and each queue once. To submit is also granted to administrators, as the ACL of the entry shows.
+/// Iterates over the queues where a right of a subject begins, by entries that name the subject and not
+/// everyone. The queues are in order and unique. Administrators may also submit; the ACL of the entry shows
+/// which right it is.
 pub fn starts<'t>(
     tree: &'t Tree,
     right: Right,
     subject: Match<'t>,
 ) -> impl Iterator<Item = GrantingEntry<'t>> {
-    // Beside a wildcard in the ACL that is read first, a name in the other is not needed.
+    // Next to a wildcard in the ACL that is checked first, a name in the other ACL is not needed.
     let is_needed = move |granting: &GrantingEntry<'_>| {
         granting.acl == right
             || tree.node(granting.queue).is_some_and(|node| !node.grants(right).acl.is_everyone())
@@ -111,9 +113,9 @@ mod tests {
     use crate::testing::{any_tree, each_tree, tree};
     use proptest::prelude::*;
 
-    /// An alias that somebody claims to be in counts for nothing.
+    /// An alias that someone claims as a group has no effect.
     #[test]
-    fn aliases_are_found_by_their_names_and_as_entries() {
+    fn aliases_are_found_by_name_and_by_entry() {
         let driver = "system:serviceaccount:spark:driver";
         let alias = alias(Kind::User, driver);
         let tree = tree(&[("root", &format!(" {alias}"), "")]);
@@ -130,7 +132,7 @@ mod tests {
         assert_eq!((find(driver, "devs"), find("mallory", &alias)), (Some(expected), None));
     }
 
-    /// The start that gives a subject the right on a queue.
+    /// Returns the start that gives a subject the right on a queue.
     fn nearest<'t>(
         tree: &'t Tree,
         right: Right,
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn on_every_small_tree_they_are_the_matrix() {
+    fn starts_equal_the_matrix_on_small_trees() {
         for shape in [["root", "root.a", "root.a.b"], ["root", "root.@recovery@", "root.@recovery@.a"]] {
             each_tree(&shape, |tree| agree(tree).unwrap());
         }
@@ -176,13 +178,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn on_random_trees_they_are_the_matrix(tree in any_tree()) {
+        fn starts_equal_the_matrix_on_random_trees(tree in any_tree()) {
             agree(&tree).map_err(TestCaseError::fail)?;
         }
     }
 
     #[test]
-    fn who_is_let_in_already_does_not_start_at_the_admin_acl() {
+    fn redundant_admin_acl_is_not_a_start() {
         let tree = tree(&[("root", "*", "sue"), ("root.a", "sue", "sue,bob")]);
         let submit = |subject| {
             let starts = starts(&tree, Right::Submit, subject);
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_named_anywhere_is_listed_and_everyone() {
+    fn all_named_subjects_and_everyone_are_listed() {
         let of_tree = tree(&[("root", "bob ops", "*"), ("root.a", "al devs,bob", "zed")]);
         let users = ["al", "bob", "zed"].map(|name| Subject::User(name.to_owned()));
         let groups = ["bob", "devs", "ops"].map(|name| Subject::Group(name.to_owned()));

@@ -1,9 +1,10 @@
-//! Finds the changes that would turn a denial into a yes, the smallest first. Each is made and evaluated
-//! before it is offered.
+//! Finds changes that turn a denial into a grant, the smallest first. Each is applied and evaluated before it
+//! is offered.
 //!
-//! The smallest change is the one that opens least: nothing when another queue or name was meant, then one
-//! person on the queue, then one person on all queues that a group has, and last the members of a group, who
-//! are not counted here. Groups that administer least come first. Never `*`.
+//! The smallest change grants the least. First come changes that grant nothing, if another
+//! queue or name was intended, then a user on the queue, then a user on all queues of a group, and finally
+//! the members of a group, whose number is unknown. Groups that administer the fewest queues come first. `*`
+//! is never suggested.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -22,32 +23,32 @@ use yunikorn::acl::Match;
 use yunikorn::queue::{QueuePath, lowered, nearest};
 use yunikorn::right::{AclKey, Right};
 
-/// The most groups and objects that are offered, so that an answer stays readable.
+/// Maximum number of offered groups and objects, which keeps the answer readable.
 const MOST: usize = 3;
-/// The most groups that are examined, the nearest first.
+/// Maximum number of examined groups, the nearest first.
 const MOST_WEIGHED: usize = 16;
 
-/// One way to get the access that was denied.
+/// A change that would grant the denied access.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "RemedyAnswer")]
 pub struct Remedy {
     /// The kind of change.
     pub kind: RemedyKind,
-    /// The same, as a sentence for people.
+    /// A sentence for people.
     pub message: String,
-    /// The queue whose ACL to change, or the queue to use instead.
+    /// The queue whose ACL must change, or the queue to use instead.
     #[schemars(with = "Option<String>")]
     pub queue: QueuePath,
-    /// The ACL of that queue to change.
+    /// The kind of ACL that must change.
     pub acl: Option<AclKey>,
-    /// The subject to name, or the group to join.
+    /// The subject to add, or the group to join.
     pub subject: Option<Subject>,
-    /// The objects that already set this ACL and can be edited; none means a new one.
-    // None of them ends: an entry that is added to one would end with it.
+    /// The objects that already set this ACL and can be edited. If empty, a new object is needed.
+    // Objects with an end are excluded, because an added entry would end with them.
     pub objects: Vec<Origin>,
-    /// True when a new object must set `baseAcl: Extend` so that nobody loses access.
+    /// True if a new object must set `baseAcl: Extend` so that nobody loses access.
     pub extend: bool,
-    /// The number of queues that a grant opens; 0 when nothing is granted.
+    /// The number of queues that the grant opens; 0 if nothing is granted.
     pub opens: usize,
     /// The change.
     #[serde(skip)]
@@ -57,17 +58,17 @@ pub struct Remedy {
 /// The kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum RemedyKind {
-    /// An ACL names one more subject.
+    /// An ACL gets another subject.
     Grant,
     /// The user joins a group that has access.
     Join,
     /// Another queue is used.
     Ask,
-    /// The user's name is written as the ACL has it, in another case.
+    /// The user's name is written in the case that the ACL uses.
     Rename,
 }
 
-/// Describes a grant of a right on a queue, by one of these objects or by a new one.
+/// Describes a grant of a right on a queue, with one of these objects or a new one.
 fn grant_message(
     (queue, right): (&QueuePath, Right),
     subject: &Subject,
@@ -84,21 +85,21 @@ fn grant_message(
     };
     let names: Vec<String> = objects.iter().map(ToString::to_string).collect();
     let how = match (names.as_slice(), extend) {
-        ([], false) => "by a QueueAcl".to_owned(),
-        ([], true) => "by a QueueAcl with `baseAcl: Extend`".to_owned(),
+        ([], false) => "using a QueueAcl".to_owned(),
+        ([], true) => "using a QueueAcl with `baseAcl: Extend`".to_owned(),
         (names, _) => format!("in {}", names.join(" or ")),
     };
     let field = if account(subject).is_some() { " that names it under `serviceAccounts:`" } else { "" };
     let below = match opens {
         0 | 1 => String::new(),
-        2 => "; it opens the queue below, too".to_owned(),
-        more => format!("; it opens the {} queues below, too", more - 1),
+        2 => "; this also opens the queue below".to_owned(),
+        more => format!("; this also opens the {} queues below", more - 1),
     };
     let webhook = if subject.is_plain() { "" } else { "; it needs the user-info webhook" };
     format!("{grant}, {how}{field}{below}{webhook}")
 }
 
-/// The service account that a subject is.
+/// Returns the namespace and name of a service account, if the subject is one.
 fn account(subject: &Subject) -> Option<(&str, &str)> {
     match subject {
         Subject::User(name) => alias::service_account(name),
@@ -106,7 +107,7 @@ fn account(subject: &Subject) -> Option<(&str, &str)> {
     }
 }
 
-/// A word of a command as a shell reads it.
+/// Quotes a word of a command for a shell.
 fn shell(word: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@,+=%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -117,7 +118,7 @@ fn shell(word: &str) -> Cow<'_, str> {
 }
 
 impl Remedy {
-    /// A change that grants nothing.
+    /// Returns a change that grants nothing.
     fn new(
         kind: RemedyKind,
         queue: &QueuePath,
@@ -139,7 +140,7 @@ impl Remedy {
         }
     }
 
-    /// The command that makes a grant; `None` for other remedies.
+    /// Returns the command for a grant; `None` for other remedies.
     pub fn command(&self) -> Option<String> {
         let Change::Grant { queue, right, subject } = &self.change else { return None };
         let whom = match (account(subject), subject) {
@@ -153,14 +154,14 @@ impl Remedy {
         Some(format!("queuewarden grant {} {queue} {whom}", right.verb()))
     }
 
-    /// Returns whether it grants a name that no ACL can hold, and so needs the user-info webhook.
+    /// Returns whether it grants a name that an ACL cannot contain, and so needs the user-info webhook.
     pub fn needs_webhook(&self) -> bool {
         matches!(&self.change, Change::Grant { subject, .. } if !subject.is_plain())
     }
 
-    /// Returns whether it turns the denial into a yes.
+    /// Returns whether it turns the denial into a grant.
     fn helps(&self, tree: &Tree, decision: &Decision) -> bool {
-        // A grant is tried without a copy of the whole tree: an authorizer offers one with each denial.
+        // Test a grant without copying the whole tree, because an authorizer offers one with each denial.
         let way = decision.located.decides().filter(|_| self.kind == RemedyKind::Grant);
         let way = way.map(|id| tree.bare_way(id));
         let case = Case::new(way.map_or(Cow::Borrowed(tree), Cow::Owned), &decision.identity, &decision.path);
@@ -180,9 +181,9 @@ impl Remedy {
     }
 }
 
-/// The changes that would grant it; none for a decision that grants it, and for the recovery queue, which
-/// nothing opens. Each is computed only when it is read: a denied user may try again and again, and reads
-/// only the first.
+/// Iterates over changes that would grant the right. It is empty if the right is already granted, and for
+/// the recovery queue, which cannot be opened. Each is computed only when it is read, because a denied user
+/// may retry often and reads only the first.
 pub fn remedies<'a>(tree: &'a Tree, decision: &'a Decision) -> impl Iterator<Item = Remedy> + 'a {
     let decides = decision.located.decides().and_then(|id| Some((id, tree.node(id)?)));
     let candidates: Box<dyn Iterator<Item = Remedy>> = match decides {
@@ -197,40 +198,38 @@ pub fn remedies<'a>(tree: &'a Tree, decision: &'a Decision) -> impl Iterator<Ite
     candidates.filter(|remedy| remedy.helps(tree, decision))
 }
 
-/// The name that an ACL on the way has in another case.
+/// Suggests the name that an ACL contains in another case.
 fn renamed(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     decision.steps.iter().find_map(|step| {
         let node = tree.node(tree.find(&step.queue)?)?;
         let name = in_another_case(node.grants(step.acl).acl.users(), &decision.identity.user)?;
-        let message =
-            format!("use the name {name}, which the {} of queue {} has", step.acl.key(), step.queue);
+        let message = format!("use the name {name}, as in the {} of queue {}", step.acl.key(), step.queue);
         let change = Change::Rename { user: name.to_owned() };
         let entry = (step.acl, Subject::User(name.to_owned()));
         Some(Remedy::new(RemedyKind::Rename, &step.queue, Some(entry), change, message))
     })
 }
 
-/// The queue that a misspelled path was perhaps meant to name, when the right is granted there.
+/// Suggests the intended queue for a misspelled path, if the right is granted there.
 fn meant(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     let Located::Below(_) = decision.located else { return None };
     let path = lowered(&decision.path);
     request_access(tree, decision, near(tree, decision.right, &path)?)
 }
 
-/// Returns whether the right is of use on this queue: no application runs in a queue that has others below
-/// it.
+/// Returns whether the right is useful on this queue. Applications cannot run in a queue that has children.
 fn serves(right: Right, node: &Node) -> bool {
     right != Right::Submit || node.is_leaf
 }
 
-/// The queue that is most like a path, among those on which the right is of use.
+/// Returns, of the queues where the right is useful, the one most similar to a path.
 fn near(tree: &Tree, right: Right, path: &str) -> Option<QueueId> {
     let candidates = tree.queues().filter(|(_, node)| serves(right, node));
     tree.find_exact(nearest(candidates.map(|(_, node)| node.path.as_str()), path)?)
 }
 
-/// The queue to ask for instead of one that cannot exist, when the right is granted there: the leaf above it,
-/// or the one that a path without the root was perhaps meant to name.
+/// Suggests a queue in place of a nonexistent one, if the right is granted there: the leaf above it, or
+/// the queue that a path without the root probably means.
 fn instead(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     if let Located::BelowLeaf(leaf) = decision.located {
         return request_access(tree, decision, leaf);
@@ -243,12 +242,12 @@ fn instead(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     request_access(tree, decision, queue)
 }
 
-/// The advice to ask for this queue instead, when the right is granted there and of use.
+/// Suggests requesting this queue instead, if the right is granted there and useful.
 fn request_access(tree: &Tree, decision: &Decision, queue: QueueId) -> Option<Remedy> {
     GrantingEntry::find(tree, decision.right, queue, &decision.identity)?;
     let node = tree.node(queue).filter(|node| serves(decision.right, node))?;
     let change = Change::Ask { queue: node.path.to_string() };
-    Some(Remedy::new(RemedyKind::Ask, &node.path, None, change, format!("ask for queue {}", node.path)))
+    Some(Remedy::new(RemedyKind::Ask, &node.path, None, change, format!("request queue {}", node.path)))
 }
 
 fn grants<'a>(
@@ -280,19 +279,19 @@ fn grants<'a>(
     user.map(grant.clone()).into_iter().chain(joins).chain(groups.map(grant))
 }
 
-/// Returns whether someone can add this user to a group. Kubernetes gives its own users, such as service
-/// accounts, their groups.
+/// Returns whether someone can add this user to a group. Kubernetes determines the groups of its own users,
+/// such as service accounts.
 pub(crate) fn can_join(user: &str) -> bool {
     !is_of_kubernetes(user)
 }
 
-/// Returns whether only Kubernetes makes users or groups of this name.
+/// Returns whether only Kubernetes creates users or groups with this name.
 pub(crate) fn is_of_kubernetes(name: &str) -> bool {
     name.starts_with("system:")
 }
 
-/// The groups that have access, those that administer the fewest queues first, and of these those that have
-/// the right on the fewest.
+/// Returns the groups that have access, ordered by the number of queues they administer, then by the number
+/// of queues on which they have the right.
 fn joins(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
     if !can_join(&decision.identity.user) {
         return Vec::new();
@@ -310,7 +309,7 @@ fn joins(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
             }
         }
     }
-    // A stable sort: of groups that open as much, the nearest comes first.
+    // A stable sort keeps the nearest of equal groups first.
     groups.sort_by_cached_key(|(group, _)| widths(tree, decision.right, group));
     let join = |(group, step): (&str, &Step)| {
         let (key, queue) = (step.acl.key(), &step.queue);
@@ -324,11 +323,11 @@ fn joins(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
 
 #[cfg(test)]
 thread_local! {
-    /// The number of groups this thread has examined, so that tests can bound the work.
+    /// The number of groups that this thread has examined, so that tests can bound the work.
     static WEIGHED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// The numbers of queues that the members of a group administer, and on which they have the right.
+/// Returns the numbers of queues that the members of a group administer, and on which they have the right.
 fn widths(tree: &Tree, right: Right, group: &str) -> [usize; 2] {
     #[cfg(test)]
     WEIGHED.set(WEIGHED.get() + 1);
@@ -354,18 +353,18 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_change_comes_first() {
+    fn smallest_change_comes_first() {
         let mut tree =
             tree(&[("root", "", " ops"), ("root.prod", "bob devs", ""), ("root.prod.etl", "", "")]);
         assert_eq!(
             reported(&tree, Right::Submit, "root.prod", "sue", &["qa", "system:authenticated"]),
             [
-                "name user sue in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`; it \
-                 opens the queue below, too",
+                "name user sue in the submitacl of queue root.prod, using a QueueAcl with `baseAcl: Extend`; \
+                 this also opens the queue below",
                 "add the user to group devs, which the submitacl of queue root.prod names",
                 "add the user to group ops, which the adminacl of queue root names",
-                "name group qa in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`; it \
-                 opens the queue below, too",
+                "name group qa in the submitacl of queue root.prod, using a QueueAcl with `baseAcl: Extend`; \
+                 this also opens the queue below",
             ]
         );
         let prod = QueuePath::parse("root.prod").expect("path");
@@ -374,18 +373,18 @@ mod tests {
         assert_eq!(
             reported(&tree, Right::Submit, "root.prod", "sue", &[]).first().map(String::as_str),
             Some(
-                "name user sue in the submitacl of queue root.prod, in QueueAcl/prod; it opens the queue \
-                 below, too"
+                "name user sue in the submitacl of queue root.prod, in QueueAcl/prod; this also opens the \
+                 queue below"
             )
         );
-        // What is added to an object that ends would end with it.
+        // An entry added to an object with an end would end with it.
         let end = Some(jiff::Timestamp::UNIX_EPOCH);
         let object = Origin::Object { kind: "QueueAcl", name: "friday".to_owned(), until: end };
         tree.attribute(&prod, Right::Admin, object, &acl::parse("bob").expect("acl"));
         assert_eq!(
             reported(&tree, Right::Admin, "root.prod", "sue", &[]).first().map(String::as_str),
             Some(
-                "name user sue in the adminacl of queue root.prod, by a QueueAcl; it opens the queue below, too"
+                "name user sue in the adminacl of queue root.prod, using a QueueAcl; this also opens the queue below"
             )
         );
         assert_eq!(
@@ -396,21 +395,22 @@ mod tests {
                 "system:serviceaccount:a:b",
                 &["system:serviceaccounts"]
             ),
-            ["let service account a:b administer queue root.prod.etl, by a QueueAcl that names it under \
+            ["let service account a:b administer queue root.prod.etl, using a QueueAcl that names it under \
                  `serviceAccounts:`; it needs the user-info webhook",]
         );
         assert_eq!(reported(&tree, Right::Submit, "root", "ann", &["ops"]), Vec::<String>::new());
     }
 
-    /// Names in another case open nothing, and a group that only submits less than one that administers.
+    /// Names in another case grant nothing, and a group that only submits grants less than one that
+    /// administers.
     #[test]
-    fn the_least_privilege_comes_first() {
+    fn least_privilege_comes_first() {
         let tree = tree(&[("root", "", ""), ("root.a", "Sue devs", " ops"), ("root.b", " devs", "")]);
         assert_eq!(
             reported(&tree, Right::Submit, "root.a", "sue", &[]),
             [
-                "use the name Sue, which the submitacl of queue root.a has",
-                "name user sue in the submitacl of queue root.a, by a QueueAcl with `baseAcl: Extend`",
+                "use the name Sue, as in the submitacl of queue root.a",
+                "name user sue in the submitacl of queue root.a, using a QueueAcl with `baseAcl: Extend`",
                 "add the user to group devs, which the submitacl of queue root.a names",
                 "add the user to group ops, which the adminacl of queue root.a names",
             ]
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_that_was_meant_is_offered_where_the_right_is_of_use() {
+    fn intended_queue_is_offered_if_the_right_is_useful() {
         let tree = tree(&[
             ("root", "", " ops"),
             ("root.prod", "bob", ""),
@@ -429,20 +429,20 @@ mod tests {
             reported(&tree, right, queue, user, groups).first().cloned().unwrap_or_default()
         };
         for queue in ["prod", "Prod", "porod"] {
-            assert_eq!(reported(&tree, Right::Submit, queue, "bob", &[]), ["ask for queue root.prod"]);
+            assert_eq!(reported(&tree, Right::Submit, queue, "bob", &[]), ["request queue root.prod"]);
             assert_eq!(reported(&tree, Right::Submit, queue, "sue", &[]), Vec::<String>::new());
         }
-        assert_eq!(first(Right::Submit, "root.Prdo", "bob", &[]), "ask for queue root.prod");
-        // No application runs in a parent queue, but it can be administered.
+        assert_eq!(first(Right::Submit, "root.Prdo", "bob", &[]), "request queue root.prod");
+        // Applications cannot run in a parent queue, but it can be administered.
         for queue in ["team", "Team", "taem"] {
             assert_eq!(reported(&tree, Right::Submit, queue, "bob", &[]), Vec::<String>::new(), "{queue}");
-            assert_eq!(reported(&tree, Right::Admin, queue, "ann", &["ops"]), ["ask for queue root.team"]);
+            assert_eq!(reported(&tree, Right::Admin, queue, "ann", &["ops"]), ["request queue root.team"]);
         }
         assert!(first(Right::Submit, "root.tem", "bob", &[]).starts_with("name user bob"));
     }
 
     #[test]
-    fn the_first_costs_no_walk_through_the_tree() {
+    fn first_remedy_needs_no_walk_through_the_tree() {
         let tree = tree(&[("root", "", " ops,qa"), ("root.prod", "bob devs,leads", "")]);
         let identity = Identity { user: "sue".to_owned(), groups: vec!["x".to_owned()] };
         let decision = explain(&tree, Right::Submit, "root.prod", &identity);
@@ -454,17 +454,17 @@ mod tests {
     }
 
     #[test]
-    fn some_of_the_groups_are_offered_each_once() {
+    fn groups_are_bounded_and_unique() {
         let tree = tree(&[("root", "", ""), ("root.a", "", "")]);
         assert_eq!(
             reported(&tree, Right::Submit, "root.a", "sue", &["qa", "qa", "sue", "devs", "qa", "ops", "etl"]),
             ["user sue", "group qa", "group devs", "group ops"]
-                .map(|whom| format!("name {whom} in the submitacl of queue root.a, by a QueueAcl"))
+                .map(|whom| format!("name {whom} in the submitacl of queue root.a, using a QueueAcl"))
         );
     }
 
     #[test]
-    fn a_group_that_has_access_twice_is_offered_once() {
+    fn group_with_access_through_two_entries_is_offered_once() {
         let tree = tree(&[("root", "", " ops"), ("root.a", " ops", " ops")]);
         let reported = reported(&tree, Right::Submit, "root.a", "sue", &[]);
         let joins: Vec<&String> = reported.iter().filter(|line| line.starts_with("add the user")).collect();
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_groups_that_have_access_the_nearest_are_weighed() {
+    fn only_the_nearest_groups_are_examined() {
         let many: Vec<String> = (0..20).map(|number| format!("g{number}")).collect();
         let near = format!(" {}", many.join(","));
         let tree = tree(&[("root", " far", ""), ("root.a", &near, "")]);
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn of_groups_the_one_with_the_fewest_queues_comes_first() {
+    fn group_with_the_fewest_queues_comes_first() {
         let tree = tree(&[
             ("root", " all", ""),
             ("root.a", " wide,narrow", ""),
@@ -502,33 +502,33 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(groups("root.a"), ["narrow", "wide", "all"]);
-        // Who administers one queue may do more than who submits to all.
+        // An administrator of one queue may do more than a user who submits to all.
         assert_eq!(groups("root.a.b"), ["narrow", "wide", "all"]);
     }
 
     #[test]
-    fn a_grant_to_submit_does_not_open_the_recovery_queue() {
+    fn grant_to_submit_does_not_open_the_recovery_queue() {
         let tree = tree(&[("root", "", ""), ("root.@recovery@", "", ""), ("root.a", "", "")]);
         let grants = |right, queue| reported(&tree, right, queue, "sue", &[]).concat();
-        assert!(grants(Right::Submit, "root").ends_with("; it opens the queue below, too"));
-        assert!(grants(Right::Admin, "root").ends_with("; it opens the 2 queues below, too"));
-        assert!(grants(Right::Admin, "root.@recovery@").ends_with("by a QueueAcl"));
+        assert!(grants(Right::Submit, "root").ends_with("; this also opens the queue below"));
+        assert!(grants(Right::Admin, "root").ends_with("; this also opens the 2 queues below"));
+        assert!(grants(Right::Admin, "root.@recovery@").ends_with("using a QueueAcl"));
     }
 
     #[test]
-    fn below_the_recovery_queue_a_grant_there_helps() {
+    fn grant_below_the_recovery_queue_helps() {
         let tree = tree(&[("root", "*", ""), ("root.@recovery@", "*", ""), ("root.@recovery@.x", "", "")]);
         assert_eq!(
             reported(&tree, Right::Submit, "root.@recovery@.x", "sue", &[]),
-            ["name user sue in the submitacl of queue root.@recovery@.x, by a QueueAcl"]
+            ["name user sue in the submitacl of queue root.@recovery@.x, using a QueueAcl"]
         );
         assert_eq!(reported(&tree, Right::Submit, "root.@recovery@", "sue", &[]), Vec::<String>::new());
     }
 
     proptest! {
-        /// Every remedy does what it promises, once it is applied.
+        /// Every remedy has the promised effect once it is applied.
         #[test]
-        fn what_is_offered_helps(tree in any_tree(), identity in any_identity(), queue in "root(\\.(a|b|x)){0,3}") {
+        fn offered_remedies_help(tree in any_tree(), identity in any_identity(), queue in "root(\\.(a|b|x)){0,3}") {
             for right in Right::ALL {
                 let decision = explain(&tree, right, &queue, &identity);
                 for remedy in remedies(&tree, &decision) {
@@ -556,7 +556,7 @@ mod tests {
         }
     }
 
-    /// The tree with one more entry.
+    /// Returns the tree with one more entry.
     fn with(tree: &Tree, at: &QueuePath, right: Right, subject: &Subject) -> Tree {
         let none: &[&str] = &[];
         let entry = match subject {

@@ -1,4 +1,4 @@
-//! The subjects that ACLs name.
+//! Subjects in ACLs.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::alias::{Kind, shown};
 use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
 
-/// A subject that an entry of an ACL names.
+/// The subject of an ACL entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(into = "Named")]
 #[schemars(with = "Named", rename = "Named")]
@@ -22,7 +22,7 @@ pub enum Subject {
     Group(String),
 }
 
-/// The kind of subject that an entry of an ACL names.
+/// The kind of subject of an ACL entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, strum::IntoStaticStr)]
 #[schemars(rename = "NamedKind")]
 pub enum SubjectKind {
@@ -34,7 +34,7 @@ pub enum SubjectKind {
     Group,
 }
 
-/// A subject that an entry of an ACL names.
+/// The subject of an ACL entry.
 #[derive(Serialize, JsonSchema)]
 struct Named {
     /// The kind of subject.
@@ -50,7 +50,7 @@ impl From<Subject> for Named {
 }
 
 impl SubjectKind {
-    /// Returns the word in JSON.
+    /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -94,7 +94,7 @@ impl Subject {
         }
     }
 
-    /// `user/sue`, `group/devs`, `everyone`
+    /// Returns `user/sue`, `group/devs` or `everyone`.
     pub fn path(&self) -> String {
         match self {
             Self::Everyone => "everyone".to_owned(),
@@ -112,7 +112,7 @@ impl Subject {
         }
     }
 
-    /// Returns whether an ACL can hold it as it is, without an alias.
+    /// Returns whether an ACL can contain the subject without an alias.
     pub fn is_plain(&self) -> bool {
         match self {
             Self::Everyone => true,
@@ -121,9 +121,9 @@ impl Subject {
         }
     }
 
-    /// Returns an identity about which only the subject is known: a user in no group, an unnamed member of a
-    /// group, or anybody. Such an identity has access only by this name or by the wildcard, because no ACL
-    /// can name an empty user.
+    /// Returns an identity that consists of only this subject: a user in no group, an unnamed member of a
+    /// group, or an unknown user. It has access only through this name or the wildcard, because no ACL can
+    /// name an empty user.
     pub fn identity(&self) -> Identity {
         match self {
             Self::Everyone => Identity::default(),

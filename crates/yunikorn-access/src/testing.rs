@@ -1,4 +1,4 @@
-//! Builds trees for tests.
+//! Trees for tests.
 
 #![allow(
     clippy::expect_used,
@@ -27,17 +27,17 @@ pub type Queue<'a> = (&'a str, &'a str, &'a str);
 
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// The time at which tests begin to watch pods.
+/// Returns the time at which tests begin to watch pods.
 pub fn start() -> Instant {
     *START
 }
 
-/// The time at which they have watched for long enough to know which IDs are free.
+/// Returns the time at which they have watched long enough to know which IDs are free.
 pub fn later() -> Instant {
     start() + KEPT
 }
 
-/// What is known after a list of these pods.
+/// Returns a registry after a list of these pods.
 pub fn known(pods: impl IntoIterator<Item = Pod>) -> Registry {
     let mut registry = Registry::default();
     registry.list_begins();
@@ -46,19 +46,20 @@ pub fn known(pods: impl IntoIterator<Item = Pod>) -> Registry {
     registry
 }
 
-/// The text of a queues.yaml with these queues, the root first and each after the one above it.
+/// Returns the text of a queues.yaml with these queues. The root must be first, and each queue after its
+/// parent.
 pub fn text(queues: &[Queue<'_>]) -> String {
     let mut text = String::from("partitions:\n  - name: default\n    queues:\n");
     write_below(&mut text, None, queues);
     text
 }
 
-/// The tree of these queues; a root without ACLs is added where none is given.
+/// Returns the tree of these queues. A missing root is added without ACLs.
 pub fn tree(queues: &[Queue<'_>]) -> Tree {
     parsed(&text(queues))
 }
 
-/// The tree of a text's one partition.
+/// Returns the tree of a text with a single partition.
 pub fn parsed(text: &str) -> Tree {
     let verdict = verdict(text, &[], Version::V1_8);
     let config = verdict.config.unwrap_or_else(|| panic!("{text}\n{:?}", verdict.diagnostics));
@@ -96,7 +97,7 @@ fn write_below(text: &mut String, above: Option<&QueuePath>, queues: &[Queue<'_>
 const SUBMIT: [&str; 4] = ["", "u", " g", "*"];
 const ADMIN: [&str; 3] = ["", "u", "*"];
 
-/// The queues of random trees, the root first and each after the one above it.
+/// The queues of random trees, with the root first and each queue after its parent.
 pub const QUEUES: [&str; 9] = [
     "root",
     "root.a",
@@ -109,7 +110,8 @@ pub const QUEUES: [&str; 9] = [
     "root.@recovery@.x",
 ];
 
-/// The identities that matter to them: named, a member, both, and neither.
+/// Returns the relevant identities for these trees: a named user, a member of a group, both, and neither of
+/// them.
 pub fn people() -> Vec<Identity> {
     let person = |user: &str, groups: &[&str]| Identity {
         user: user.to_owned(),
@@ -125,8 +127,8 @@ pub fn people() -> Vec<Identity> {
     ]
 }
 
-/// Every tree with these queues and one of each list of ACLs at each: 12 to the power of the number of
-/// queues.
+/// Visits every tree with these queues and one combination of ACLs at each queue: 12 to the power of the
+/// number of queues.
 pub fn each_tree(queues: &[&str], mut look: impl FnMut(&Tree)) {
     let choices = SUBMIT.len() * ADMIN.len();
     for choice in 0..choices.pow(u32::try_from(queues.len()).expect("few")) {
@@ -152,7 +154,7 @@ pub fn any_acl() -> impl Strategy<Value = &'static str> {
     ]
 }
 
-/// Generates a tree of some of [`QUEUES`] with ACLs of few names.
+/// Generates a tree with some of [`QUEUES`] and ACLs with few names.
 pub fn any_tree() -> impl Strategy<Value = Tree> {
     any_queues().prop_map(|queues| tree(&queues))
 }
@@ -173,7 +175,7 @@ pub fn any_queues() -> impl Strategy<Value = Vec<Queue<'static>>> {
     })
 }
 
-/// Generates an identity with the names of [`any_tree`], or with none of them.
+/// Generates an identity with names from [`any_tree`], or with none of them.
 pub fn any_identity() -> impl Strategy<Value = Identity> {
     let groups = proptest::collection::vec("[ghu]", 0..3);
     ("[uvwg]", groups).prop_map(|(user, groups)| Identity { user, groups })

@@ -1,7 +1,7 @@
-//! Finds the subjects that may do something on a queue.
+//! Finds the subjects with a right on a queue.
 //!
-//! The answer is in terms of the ACLs: the users and groups they name, and the wildcard. The members of a
-//! group are not known here.
+//! The answer consists of the names in the ACLs: users, groups and the wildcard. The members of a group are
+//! unknown.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use yunikorn::acl::Match;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
-/// All subjects that may do something on one queue.
+/// All subjects with a right on one queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WhoCan {
@@ -26,32 +26,32 @@ pub struct WhoCan {
     pub verb: Right,
     /// The queue in question.
     pub queue: String,
-    /// The configured queue whose ACLs are checked first: the queue itself, or the nearest above it.
+    /// The configured queue whose ACLs are checked first: the queue itself, or the nearest queue above.
     #[schemars(with = "Option<String>")]
     pub nearest_queue: Option<QueuePath>,
-    /// The reason why nobody has the right, whatever the ACLs say; null when the ACLs decide.
+    /// The reason why nobody has the right, regardless of the ACLs; null if the ACLs decide.
     pub denial: Option<Denial>,
-    /// All who have the right.
-    // First those named by the nearest queue, and there the wildcard, users and groups by name.
+    /// All subjects that have the right.
+    // Subjects named by the nearest queue come first, and there the wildcard, then users and groups by name.
     #[serde(rename = "subjects")]
     pub grantees: Vec<Grantee>,
 }
 
-/// One who has the right.
+/// A subject that has the right.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Grantee {
     /// The user, the group, or everyone.
     #[serde(flatten)]
     pub subject: Subject,
-    /// Every entry that grants the right, the nearest first; any one of them is enough.
+    /// All entries that grant the right, the nearest first. Each of them is sufficient.
     pub grants: Vec<GrantedBy>,
-    /// The time at which the right ends: that of the last grant of it, by name or to everyone. Null when one
-    /// has no end.
+    /// The time at which the right ends, which is the end of the last grant to the name or to everyone. Null
+    /// if a grant has no end.
     pub until: Option<Timestamp>,
 }
 
-/// Finds all subjects that may do something on a queue. For a path below the queues that exist the nearest
-/// queue decides.
+/// Returns all subjects with a right on a queue. For a path below the existing queues, the nearest queue
+/// decides.
 pub fn who_can(tree: &Tree, right: Right, queue: &str) -> WhoCan {
     let located = tree.locate(queue);
     let denial = match located.decides().and_then(|id| tree.node(id)) {
@@ -75,7 +75,8 @@ fn grantees(tree: &Tree, right: Right, id: QueueId) -> Vec<Grantee> {
     for (step, (node, acl)) in steps.enumerate() {
         let Grants { acl: in_force, parts, .. } = node.grants(acl);
         for (origin, part) in parts {
-            // Beside a wildcard of another origin the names of this one are not in force, until that ends.
+            // Next to a wildcard of another origin, the names of this part have no effect until the wildcard
+            // ends.
             let is_in_force = part.is_everyone() || !in_force.is_everyone();
             for entry in part.entries() {
                 let Found { nearest, grants, ends } = found.entry(entry).or_default();
@@ -105,14 +106,14 @@ fn grantees(tree: &Tree, right: Right, id: QueueId) -> Vec<Grantee> {
     grantees.into_iter().map(grantee).collect()
 }
 
-/// The entries for a subject.
+/// The entries of a subject.
 #[derive(Default)]
 struct Found {
-    /// The number of the first step that has one in force.
+    /// The number of the first step with an effective entry.
     nearest: Option<usize>,
-    /// Those that are in force.
+    /// The effective entries.
     grants: Vec<GrantedBy>,
-    /// The ends of them all, also of those that are not in force.
+    /// The ends of all entries, including ineffective ones.
     ends: Vec<Option<Timestamp>>,
 }
 
@@ -135,12 +136,12 @@ mod tests {
         }
     }
 
-    /// Returns the entry that grants, with its origins.
+    /// Returns the granting entry with its origins.
     fn entry_of(step: &Step) -> Option<(Subject, Vec<Origin>)> {
         Some((step.entry.clone()?, step.origins.clone()))
     }
 
-    /// Checks that every way to ask about a queue gets the same answer.
+    /// Checks that all ways to ask about a queue agree.
     fn agree(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Result<(), String> {
         let decision = explain(tree, right, queue, identity);
         let who = who_can(tree, right, queue);
@@ -168,7 +169,7 @@ mod tests {
             step.is_some_and(|step| Some(&step.queue) == tree.node(granting.queue).map(|node| &node.path)),
             "where",
         )?;
-        // The nearest grant of any name of this person is that of the entry.
+        // The nearest grant to any name of this person is the granting entry.
         let of_granting = ours
             .iter()
             .find(|grantee| grantee.subject.entry() == granting.entry)
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn on_every_small_tree_all_questions_have_one_answer() {
+    fn all_questions_agree_on_small_trees() {
         let shapes = [
             ["root", "root.a", "root.a.b"],
             ["root", "root.a", "root.b"],
@@ -202,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn on_random_trees_all_questions_have_one_answer(
+        fn all_questions_agree_on_random_trees(
             tree in any_tree(), identity in any_identity(), queue in prop::sample::select(QUEUES.to_vec()),
         ) {
             for right in Right::ALL {
@@ -211,7 +212,7 @@ mod tests {
         }
 
         #[test]
-        fn the_matrix_is_can_i_for_each_subject(tree in any_tree()) {
+        fn matrix_equals_can_i_for_each_subject(tree in any_tree()) {
             for subject in all_named(&tree) {
                 for (id, node, right) in tree.queues().flat_map(|(id, node)| Right::ALL.map(|right| (id, node, right))) {
                     let granting = GrantingEntry::of_name(&tree, right, id, subject.entry());
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_queue_comes_first_and_every_entry_is_reported() {
+    fn every_entry_is_reported_with_the_nearest_queue_first() {
         let mut tree = tree(&[
             ("root", "", " ops"),
             ("root.prod", "zoe,sue devs", "sue"),
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_a_wildcard_of_another_object_covers_are_not_in_force() {
+    fn names_covered_by_a_wildcard_of_another_object_have_no_effect() {
         let mut tree = tree(&[("root", "*", "")]);
         let object = |name: &str| Origin::Object { kind: "QueueAcl", name: name.to_owned(), until: None };
         tree.attribute(&QueuePath::root(), Right::Submit, object("all"), &acl::parse("*").unwrap());
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn recovery_admits_nobody_and_lets_nothing_through() {
+    fn recovery_queue_admits_nobody_and_blocks_grants_from_above() {
         let tree = tree(&[
             ("root", "*", " ops"),
             ("root.@recovery@", "sue", "bob"),

@@ -1,8 +1,8 @@
-//! The identity of a user in the scheduler: a name and the groups for that name.
+//! The identity of a user in the scheduler: a name and groups.
 //!
-//! Requests come with groups or without; a resolver fills in missing ones, and a cache stores them
-//! (yunikorn-core v1.8.0 `pkg/common/security/usergroup.go:148-224`). Every access question is about the
-//! result, an [`Identity`].
+//! A request may or may not contain groups. A resolver supplies missing ones, and a cache stores them
+//! (yunikorn-core v1.8.0 `pkg/common/security/usergroup.go:148-224`). The result is an [`Identity`], which
+//! all access questions use.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,32 +21,31 @@ use serde::{Deserialize, Serialize};
 pub struct Identity {
     /// The name, compared byte for byte.
     pub user: String,
-    /// The groups in the order they were given or resolved; duplicates and empty ones are kept, as `YuniKorn`
-    /// keeps them.
+    /// The groups in the given or resolved order. Like `YuniKorn`, this keeps duplicate and empty groups.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
 }
 
-// The sources of a user's groups when a request names none (`partitions[].usergroupresolver`, yunikorn-core
-// `pkg/common/security/usergroup.go:69-106`).
+// Resolvers for the groups of a user whose request names none (`partitions[].usergroupresolver`,
+// yunikorn-core `pkg/common/security/usergroup.go:69-106`).
 //
-// `YuniKorn` makes its resolver once in a process, from the first partition it loads, and never again: a
-// reload with another type changes nothing, and further partitions share the first one's.
+// `YuniKorn` creates its resolver once per process, from the first partition that it loads. A reload with
+// another type has no effect, and all partitions share the resolver.
 
-/// The reason why the scheduler refuses the user of a request, or why the user's groups are not known.
-/// Displays as `YuniKorn`'s message, but for `Undecided`.
+/// The reason why the scheduler refuses the user of a request, or why the groups are unknown. Displays as
+/// `YuniKorn`'s message, except for `Undecided`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// There is no user.
+    /// The user is empty.
     #[error("empty user cannot resolve")]
     EmptyUser,
-    /// The name does not match `UserRegExp`, which is checked where groups are given (and after 1.9 always).
+    /// The name does not match `UserRegExp`. This is checked if groups are given, and always after 1.9.
     #[error("invalid username, it contains invalid characters")]
     InvalidUser,
-    /// The resolver failed, now or before: its message.
+    /// The resolver failed, now or earlier, with this message.
     #[error("{0}")]
     Unresolved(String),
-    /// `YuniKorn`'s answer cannot be known here, with the reason. Not a refusal of `YuniKorn`'s.
+    /// `YuniKorn`'s answer is unknown, for this reason.
     #[error("{0}")]
     Undecided(String),
 }
@@ -54,14 +53,14 @@ pub enum Refusal {
 impl Refusal {
     /// Describes the effect on this user in a sentence.
     pub fn describe(&self, user: &str) -> String {
-        format!("YuniKorn takes nothing from user {}: {self}", quoted(user))
+        format!("YuniKorn refuses every request of user {}: {self}", quoted(user))
     }
 }
 
-/// Finds the groups of users. Pure where its data is given; a resolver that queries the operating system
-/// lives outside of this crate.
+/// Finds the groups of users. Implementations in this crate only use given data; a resolver that queries the
+/// operating system is in another crate.
 pub trait GroupResolver {
-    /// The groups of this user, who is not empty; the primary one first.
+    /// Returns the groups of a user, the primary group first. `user` must not be empty.
     ///
     /// # Errors
     /// [`Refusal::Unresolved`] with the message of `YuniKorn`'s resolver, or [`Refusal::Undecided`].
@@ -71,20 +70,20 @@ pub trait GroupResolver {
 /// A kind of resolver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ResolverKind {
-    /// No resolver (`usergroup_no_resolver.go`): a user is in the group of their own name, and in no other.
+    /// No resolver (`usergroup_no_resolver.go`): a user's only group has the user's name.
     #[default]
     None,
-    /// The accounts of the operating system that the scheduler runs on: those of its container image.
+    /// The accounts of the scheduler's operating system, which is its container image.
     Os,
     /// A directory service.
     Ldap,
-    /// `YuniKorn`'s users for tests.
+    /// `YuniKorn`'s test users.
     Test,
 }
 
 impl ResolverKind {
-    /// The kind for a `usergroupresolver.type`. Any word that `YuniKorn` does not know means no resolver,
-    /// without an error.
+    /// Returns the kind for a `usergroupresolver.type`. An unknown word means no resolver and is not an
+    /// error.
     pub fn parse(text: &str) -> Self {
         match text {
             "os" => Self::Os,
@@ -94,15 +93,15 @@ impl ResolverKind {
         }
     }
 
-    /// The kind used by a scheduler that starts with this configuration: that of the first partition
-    /// (`usergroup.go:79`).
+    /// Returns the resolver that a scheduler starting with this configuration uses, which is the first
+    /// partition's (`usergroup.go:79`).
     pub fn in_force(config: &Config) -> Self {
         let first = config.partitions.first();
         first.map_or(Self::None, |first| Self::parse(first.user_group_resolver.kind.as_str()))
     }
 }
 
-/// Resolves as far as it is possible here, without the machines that `YuniKorn` would query.
+/// Resolves only what does not require the systems that `YuniKorn` would query.
 impl GroupResolver for ResolverKind {
     fn resolve(&self, user: &str) -> Result<Vec<String>, Refusal> {
         let source = match self {
@@ -113,28 +112,28 @@ impl GroupResolver for ResolverKind {
         };
         let user = quoted(user);
         Err(Refusal::Undecided(format!(
-            "YuniKorn takes the groups of {user} from {source}, which queuewarden does not query"
+            "YuniKorn gets the groups of {user} from {source}, which queuewarden does not query"
         )))
     }
 }
 
-// Groups as operating systems keep them: accounts with a primary group and others, all of them numbers that
-// may have names.
+// Groups as operating systems store them: accounts with a primary group and others, identified by numbers
+// that may have names.
 
 /// A source of accounts.
 pub trait Accounts {
-    /// The numbers of the user's primary group and of all its groups, with or without the primary one.
+    /// Returns the numbers of the user's primary group and of all groups, which may include the primary one.
     ///
     /// # Errors
-    /// With the message that Go's `os/user` has for it.
+    /// The message of Go's `os/user`.
     fn group_ids(&self, user: &str) -> Result<(String, Vec<String>), String>;
 
-    /// The name of the group with this number; `None` when there is none.
+    /// Returns the name of the group with this number, if it has one.
     fn group_name(&self, gid: &str) -> Option<String>;
 }
 
-/// Resolves over accounts (`usergroup.go:255-287`): the primary group first, then the others; a number
-/// without a name stays a number.
+/// Resolves from accounts (`usergroup.go:255-287`), with the primary group first. A group without a name
+/// keeps its number.
 impl<A: Accounts> GroupResolver for A {
     fn resolve(&self, user: &str) -> Result<Vec<String>, Refusal> {
         let (primary, mut gids) = self.group_ids(user).map_err(Refusal::Unresolved)?;
@@ -144,7 +143,7 @@ impl<A: Accounts> GroupResolver for A {
     }
 }
 
-/// The accounts of `YuniKorn`'s resolver for tests (`usergroup_test_resolver.go`).
+/// The accounts of `YuniKorn`'s test resolver (`usergroup_test_resolver.go`).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TestAccounts;
 
@@ -165,23 +164,23 @@ impl Accounts for TestAccounts {
     }
 }
 
-// Users and their groups written in a file, for questions about people whose groups `YuniKorn` resolves from
-// a source that we cannot read.
+// Users and groups from a file, for `YuniKorn` installations that resolve groups from a source we cannot
+// query.
 //
-// The file is YAML, a list of groups for each user, the primary group first:
+// The file is YAML with a list of groups for each user, the primary group first:
 //
 // ```yaml
 // sue: [devs, ops]
 // bob: [devs]
-// eve: []          # known, and in no group
+// eve: []          # known, but in no group
 // ```
 //
-// A user who is missing in the file is unknown: it does not follow that `YuniKorn` would refuse them.
+// A user who is missing in the file is unknown, which does not mean that `YuniKorn` would refuse the user.
 
 go_compat::codes! {
-    /// A user in a file of groups has no name, which no request can have either.
+    /// A user in a file of groups has an empty name, which no request can have.
     pub const EMPTY_USER: Code = Code::new(7001, "empty-user-name");
-    /// A group in a file of groups has no name: `YuniKorn` would keep it, and no ACL can name it.
+    /// A group in a file of groups has an empty name. `YuniKorn` would keep it, but an ACL cannot name it.
     pub const EMPTY_GROUP: Code = Code::new(7002, "empty-group-name");
 }
 
@@ -192,10 +191,10 @@ pub struct GroupsFile {
 }
 
 impl GroupsFile {
-    /// Reads the text of such a file, with findings about what is odd in it.
+    /// Parses a file of groups and returns findings about likely mistakes.
     ///
     /// # Errors
-    /// All errors with their spans, when the text is not YAML, or not lists of groups by user.
+    /// All errors with their spans, if the text is not YAML or not lists of groups by user.
     pub fn read(text: &str) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
         let document = parse_in(text).map_err(|problem| vec![problem])?;
         let help = "write a list of groups for each user, as in `sue: [devs, ops]`";
@@ -212,11 +211,14 @@ impl GroupsFile {
 fn oddities(user: &str, groups: &[String]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     if user.is_empty() {
-        let message = "a user without a name has groups, and YuniKorn refuses such a user";
-        found.push(Diagnostic::warning(EMPTY_USER, message).help("remove the entry, or name the user"));
+        let message = "a user with an empty name has groups, but YuniKorn refuses such a user";
+        found.push(
+            Diagnostic::warning(EMPTY_USER, message).help("remove the entry, or write the name of the user"),
+        );
     }
     if groups.iter().any(String::is_empty) {
-        let message = format!("{} is in a group without a name, which no ACL can name", quoted(user));
+        let message =
+            format!("{} is in a group with an empty name, which no ACL can grant access to", quoted(user));
         found.push(Diagnostic::warning(EMPTY_GROUP, message).help("remove the empty group"));
     }
     found
@@ -224,40 +226,41 @@ fn oddities(user: &str, groups: &[String]) -> Vec<Diagnostic> {
 
 impl GroupResolver for GroupsFile {
     fn resolve(&self, user: &str) -> Result<Vec<String>, Refusal> {
-        let unknown = || Refusal::Undecided(format!("the file of groups does not have {}", quoted(user)));
+        let unknown = || Refusal::Undecided(format!("the file of groups does not contain {}", quoted(user)));
         self.groups.get(user).cloned().ok_or_else(unknown)
     }
 }
 
-// A scheduler's cache of users (`UserGroupCache`, yunikorn-core `pkg/common/security/usergroup.go:41-224`).
-// Earlier requests decide about later ones: groups that came with one request are those of the next one
-// without groups.
+// The scheduler's cache of users (`UserGroupCache`, yunikorn-core `pkg/common/security/usergroup.go:41-224`).
+// Earlier requests affect later ones: the groups of one request apply to the user's next request without
+// groups.
 //
-// In 1.8 its clock never advances, so nothing ever expires, not even a failure. Since 1.9 groups are
-// resolved again after 300 seconds, and the cleaner removes a failure after 30 seconds, at its next round.
+// In 1.8, the clock of the cache never advances, so nothing expires, not even a failure. Since 1.9, groups
+// are resolved again after 300 seconds, and the cleaner removes a failure in its first round after 30
+// seconds.
 //
-// `YuniKorn` has one cache for all partitions and no bound on it. Here it is one per owner, and bounded: the
-// entry with the oldest write is removed first, and its user is resolved anew.
+// `YuniKorn` has one unbounded cache for all partitions. Here each owner has a bounded one. If it is full,
+// the entry written first is removed, and its user is resolved again.
 
-/// The time for which groups are valid, in seconds (`usergroup.go:39`).
+/// How long groups are valid, in seconds (`usergroup.go:39`).
 pub const POSITIVE_LIFETIME: i64 = 300;
-/// The shortest time for which a failure is valid, in seconds (`usergroup.go:38`).
+/// How long a failure is valid at least, in seconds (`usergroup.go:38`).
 pub const NEGATIVE_LIFETIME: i64 = 30;
-/// The interval at which the cleaner removes old entries, in seconds (`usergroup.go:40`).
+/// Interval between rounds of the cleaner, in seconds (`usergroup.go:40`).
 pub const CLEANER_INTERVAL: i64 = 60;
-/// The most users in the cache.
+/// Maximum number of users in the cache.
 pub const MAX_USERS: usize = 100_000;
 
 /// The clock of 1.8, which was never set: Go's zero time, in seconds since 1970.
 const ZERO_TIME: i64 = -62_135_596_800;
 
-/// A scheduler's cache of users.
+/// The scheduler's cache of users.
 #[derive(Debug, Clone)]
 pub struct UserCache {
     version: Version,
     limit: usize,
     entries: HashMap<String, Entry>,
-    /// Users by the order of their writes, the oldest first.
+    /// Users in the order of their writes, the oldest first.
     order: BTreeMap<u64, String>,
     writes: u64,
     started: i64,
@@ -269,13 +272,13 @@ pub struct UserCache {
 struct Entry {
     /// The groups; `None` after a failure.
     groups: Option<Vec<String>>,
-    /// The time at which they were resolved, in seconds since 1970 on the version's clock.
+    /// When the groups were resolved, in seconds since 1970 on the version's clock.
     resolved: i64,
     write: u64,
 }
 
 impl UserCache {
-    /// The empty cache of a scheduler that starts now.
+    /// Returns the empty cache of a scheduler that starts now.
     pub fn new(version: Version, started: Timestamp) -> Self {
         let started = started.as_second();
         Self {
@@ -289,11 +292,11 @@ impl UserCache {
         }
     }
 
-    /// Identifies the user of a request at this time. Groups that are given are used and cached; missing ones
-    /// come from the cache or the resolver.
+    /// Identifies the user of a request at this time. Given groups are used and cached; missing ones come
+    /// from the cache or the resolver.
     ///
     /// # Errors
-    /// `YuniKorn`'s refusal, or that it cannot be known. The latter is not cached.
+    /// `YuniKorn`'s refusal, or that the result is unknown. The latter is not cached.
     pub fn identify(
         &mut self,
         claim: Claim<'_>,
@@ -316,12 +319,12 @@ impl UserCache {
         Ok(Identity { user: user.to_owned(), groups })
     }
 
-    /// The time as the version reads it.
+    /// Returns the time on the version's clock.
     fn clock(&self, now: Timestamp) -> i64 {
         if self.version.behavior().user_cache_expires { now.as_second() } else { ZERO_TIME }
     }
 
-    /// The cached groups, or else resolved ones (`usergroup.go:186-238`).
+    /// Returns the cached groups, or resolves them (`usergroup.go:186-238`).
     fn groups_of(
         &mut self,
         user: &str,
@@ -362,8 +365,8 @@ impl UserCache {
         }
     }
 
-    /// Does the work of the cleaner up to now (`usergroup.go:126-139`). Its last round does all that earlier
-    /// ones did, as long as nothing is written between them, and every write comes after this.
+    /// Catches up with the cleaner (`usergroup.go:126-139`). If nothing is written between two rounds, the
+    /// later round includes the earlier one, so only the last round matters.
     fn clean(&mut self, now: i64) {
         let since_round = now.saturating_sub(self.started).rem_euclid(CLEANER_INTERVAL);
         let round = now.saturating_sub(since_round);
@@ -386,18 +389,18 @@ impl UserCache {
     }
 }
 
-/// A time as Go prints it, in UTC.
+/// Formats a time like Go, in UTC.
 fn go_time(seconds: i64) -> String {
     let time = Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH);
     time.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string()
 }
 
-// Converts a request into an identity (`ConvertUGI`, yunikorn-core
+// The conversion of a request into an identity (`ConvertUGI`, yunikorn-core
 // `pkg/common/security/usergroup.go:148-181`).
 
-/// The user of applications that nobody submits (`common.AnonymousUser`).
+/// The user of applications without a submitter (`common.AnonymousUser`).
 pub const ANONYMOUS_USER: &str = "nobody";
-/// Its group (`common.AnonymousGroup`).
+/// The group of [`ANONYMOUS_USER`] (`common.AnonymousGroup`).
 pub const ANONYMOUS_GROUP: &str = "nogroup";
 
 /// The user and groups that a request claims.
@@ -405,15 +408,15 @@ pub const ANONYMOUS_GROUP: &str = "nogroup";
 pub struct Claim<'a> {
     /// The user; may be empty.
     pub user: &'a str,
-    /// The groups. An empty list means that they are to be resolved.
+    /// The groups. If empty, they must be resolved.
     pub groups: &'a [String],
-    /// True if the application must be accepted because its pods run already: a missing user or group is then
+    /// True if the application must be accepted because its pods already run. A missing user or group is then
     /// made up.
     pub forced: bool,
 }
 
 impl<'a> Claim<'a> {
-    /// The claim of an ordinary submission.
+    /// Returns the claim of an ordinary submission.
     pub fn new(user: &'a str, groups: &'a [String]) -> Self {
         Self { user, groups, forced: false }
     }
@@ -425,16 +428,16 @@ impl<'a> From<&'a Identity> for Claim<'a> {
     }
 }
 
-/// The identity for a scheduler that has not seen the user before. With a history, use a [`UserCache`].
+/// Returns the identity in a scheduler that has not seen the user before. Otherwise, use a [`UserCache`].
 ///
 /// # Errors
-/// `YuniKorn`'s refusal, or that it cannot be known.
+/// `YuniKorn`'s refusal, or that the result is unknown.
 pub fn identify(
     claim: Claim<'_>,
     resolver: &dyn GroupResolver,
     version: Version,
 ) -> Result<Identity, Refusal> {
-    // Nothing that was cached changes groups that are given.
+    // The cache does not affect given groups.
     if let Claimed::Given(user, groups) = claimed(claim, version)? {
         return Ok(Identity { user: user.to_owned(), groups });
     }
@@ -444,9 +447,9 @@ pub fn identify(
 
 /// The result of a claim before any lookup.
 enum Claimed<'a> {
-    /// These groups are given, or made up.
+    /// The groups are given or made up.
     Given(&'a str, Vec<String>),
-    /// The groups of this user are to be resolved.
+    /// The groups of this user must be resolved.
     ToResolve(&'a str),
 }
 
@@ -464,7 +467,7 @@ fn claimed(claim: Claim<'_>, version: Version) -> Result<Claimed<'_>, Refusal> {
     Ok(Claimed::Given(claim.user, claim.groups.to_vec()))
 }
 
-/// Refuses a name that may not be given together with groups.
+/// Refuses a name that must not be given together with groups.
 fn valid(user: &str) -> Result<(), Refusal> {
     if is_user(user) { Ok(()) } else { Err(Refusal::InvalidUser) }
 }
@@ -475,7 +478,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_type_that_is_not_known_means_none() {
+    fn unknown_type_means_no_resolver() {
         for (text, kind) in [
             ("", ResolverKind::None),
             ("os", ResolverKind::Os),
@@ -489,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_partitions_type_is_that_of_all() {
+    fn resolver_of_the_first_partition_applies_to_all() {
         let partition = |name: &str, kind: &str| {
             format!("{{name: {name}, usergroupresolver: {{type: {kind}}}, queues: [{{name: root}}]}}")
         };
@@ -506,13 +509,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_is_not_decided() {
+    fn unavailable_resolver_is_undecided() {
         let Err(Refusal::Undecided(why)) = ResolverKind::Ldap.resolve("sue") else { panic!() };
-        assert_eq!(why, "YuniKorn takes the groups of `sue` from LDAP, which queuewarden does not query");
+        assert_eq!(why, "YuniKorn gets the groups of `sue` from LDAP, which queuewarden does not query");
     }
 
     #[test]
-    fn the_primary_group_comes_first_and_numbers_without_a_name_stay() {
+    fn primary_group_is_first_and_unnamed_groups_stay_numbers() {
         for (user, groups) in [
             ("testuser1", &["group1000", "group1001"][..]),
             ("testuser2", &["100", "group1001", "group1002"]),
@@ -533,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn users_have_the_groups_that_are_listed() {
+    fn users_have_the_listed_groups() {
         let text = "sue: [devs, ops]\nbob:\n- devs\neve: []\nnil:\n1: [2]\n";
         let list = |groups: &[&str]| Ok(groups.iter().map(ToString::to_string).collect());
         assert_eq!(groups_in_file(text, "sue"), list(&["devs", "ops"]));
@@ -542,12 +545,12 @@ mod tests {
         assert_eq!(groups_in_file(text, "nil"), list(&[]));
         assert_eq!(groups_in_file(text, "1"), list(&["2"]));
         let undecided = |why: &str| Err(Refusal::Undecided(why.to_owned()));
-        assert_eq!(groups_in_file(text, "Sue"), undecided("the file of groups does not have `Sue`"));
-        assert_eq!(groups_in_file("", "sue"), undecided("the file of groups does not have `sue`"));
+        assert_eq!(groups_in_file(text, "Sue"), undecided("the file of groups does not contain `Sue`"));
+        assert_eq!(groups_in_file("", "sue"), undecided("the file of groups does not contain `sue`"));
     }
 
     #[test]
-    fn what_is_wrong_is_reported_with_its_place() {
+    fn errors_have_spans() {
         for (text, place) in
             [("sue: devs", "devs"), ("- sue", "- sue"), ("sue: [a]\nsue: [b]", "sue"), ("sue: [", "")]
         {
@@ -561,7 +564,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_empty_are_reported() {
+    fn empty_names_are_reported() {
         let (_, found) = GroupsFile::read("\"\": [a]\nsue: [a, '']").unwrap();
         assert_eq!(found.iter().map(|finding| finding.code).collect::<Vec<_>>(), [EMPTY_USER, EMPTY_GROUP]);
     }
@@ -574,7 +577,7 @@ mod tests {
         UserCache::new(version, at(0))
     }
 
-    /// A resolver whose answer changes, as a directory's does.
+    /// A resolver whose answers change, like a directory's.
     struct Says(&'static str);
 
     impl GroupResolver for Says {
@@ -592,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn histories_come_out_as_in_yunikorn() {
+    fn histories_end_as_in_yunikorn() {
         let mut compared = 0;
         for line in include_str!("../../../tests/vectors/yunikorn-user-cache.jsonl").lines() {
             let row: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -622,7 +625,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_that_came_once_are_those_of_the_next_request_without() {
+    fn given_groups_apply_to_the_next_request_without_groups() {
         for version in [Version::V1_8, Version::V1_9, Version::V1_10] {
             let mut cache = cache(version);
             assert_eq!(groups(&mut cache, "first", 0), Ok("first".into()));
@@ -633,7 +636,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_believed_for_300_seconds_since_1_9_and_for_ever_before() {
+    fn groups_are_cached_for_300_seconds_since_1_9_and_forever_before() {
         for (version, age, expected) in [
             (Version::V1_8, 299, "old"),
             (Version::V1_8, 1_000_000, "old"),
@@ -648,13 +651,13 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_believed_until_the_cleaner_comes_behind_30_seconds() {
+    fn failure_is_cached_until_the_cleaner_runs_after_30_seconds() {
         let mut old = cache(Version::V1_8);
         assert_eq!(groups(&mut old, "", 0), Err("lookup failed for user: sue".into()));
         let cached = "user resolution failed, cached data returned: 0001-01-01 00:00:00 +0000 UTC";
         assert_eq!(groups(&mut old, "new", 1_000_000), Err(cached.into()));
 
-        // The cleaner comes at 60, 120 and so on.
+        // The cleaner runs at 60, 120 and so on.
         for (failed, asked, forgotten) in [
             (0, 59, false),
             (0, 60, true),
@@ -674,7 +677,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_taken_gets_groups_where_there_are_none() {
+    fn forced_claim_gets_groups_if_it_has_none() {
         let mut cache = cache(Version::V1_9);
         let forced = Claim { user: "sue", groups: &[], forced: true };
         assert_eq!(cache.identify(forced, &Says(""), at(0)).unwrap().groups, ["nogroup"]);
@@ -693,7 +696,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_known_is_reported_and_not_remembered() {
+    fn undecided_result_is_returned_and_not_cached() {
         let mut cache = cache(Version::V1_8);
         let ldap = ResolverKind::Ldap;
         for forced in [false, true] {
@@ -708,7 +711,7 @@ mod tests {
     }
 
     #[test]
-    fn the_one_written_longest_ago_goes_first() {
+    fn oldest_entry_is_evicted_first() {
         let mut cache = UserCache { limit: 2, ..cache(Version::V1_8) };
         let given = |group: &str| [group.to_owned()];
         for (user, group) in [("a", "1"), ("b", "2"), ("a", "3"), ("c", "4")] {
@@ -723,7 +726,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_stays_within_its_bound_and_its_order_is_its_entries(
+        fn cache_is_bounded_and_its_order_matches_its_entries(
             steps in prop::collection::vec((0_usize..8, 0_i64..1000, any::<bool>()), 0..60)
         ) {
             let mut cache = UserCache { limit: 3, ..cache(Version::V1_9) };

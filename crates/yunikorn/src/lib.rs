@@ -1,4 +1,4 @@
-//! Models the texts that `YuniKorn` reads: ACLs, queues, the scheduler's configuration, the admission
+//! Parsers and checks for texts of `YuniKorn`: ACLs, queues, the scheduler's configuration, the admission
 //! controller's access keys, the identity of users, and the rules for applications from other systems.
 
 pub mod acl;
@@ -20,7 +20,7 @@ pub use queue::QueuePath;
 pub use right::Right;
 pub use version::Version;
 
-/// The example of the README, which compiles and runs as a test.
+/// Compiles and runs the example of the README as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;

@@ -1,9 +1,9 @@
-//! Queue paths: `root.prod.etl`, matched without case.
+//! Queue paths such as `root.prod.etl`, matched without case.
 //!
-//! `YuniKorn` stores queue names lower-cased and lower-cases what it looks up (yunikorn-core
-//! `queue.go:130-131`, `partition.go:488-504`), so two spellings that differ in case are one queue. A
-//! [`QueuePath`] is that one spelling and needs no further check. [`nearest`] suggests a queue when a path
-//! leads to none.
+//! `YuniKorn` stores queue names in lower case and converts every path it looks up to lower case
+//! (yunikorn-core `queue.go:130-131`, `partition.go:488-504`), so two spellings that differ in case are the
+//! same queue. A [`QueuePath`] is always in lower case and valid. [`nearest`] suggests an existing queue for
+//! a misspelled path.
 
 use serde::Serialize;
 use std::borrow::Borrow;
@@ -12,51 +12,51 @@ use std::sync::Arc;
 
 use go_compat::diag::{Code, Diagnostic, Span, quoted};
 
-/// The characters and length of one queue name (yunikorn-core `configvalidator.go:81`).
+/// Valid characters and length of a queue name (yunikorn-core `configvalidator.go:81`).
 pub const QUEUE_NAME: &str = "^[a-zA-Z0-9_:#/@-]{1,64}$";
 
-/// The most bytes of one queue name, as in [`QUEUE_NAME`].
+/// Maximum length of a queue name in bytes, as in [`QUEUE_NAME`].
 pub const MAX_NAME: usize = 64;
 
-/// The longest path that is accepted, in bytes: 128 levels of the longest names, which fits into the depth of
-/// YAML we read. `YuniKorn` itself has no limit.
+/// Maximum length of a path in bytes: 128 levels of the longest names, which fits in the supported depth of
+/// YAML. `YuniKorn` has no limit.
 pub const MAX_PATH: usize = 128 * (MAX_NAME + 1);
 
-/// The queue above all others, spelled as the scheduler needs it (yunikorn-core `partition.go:114`).
+/// The top queue, spelled as the scheduler requires (yunikorn-core `partition.go:114`).
 pub const ROOT: &str = "root";
 
 /// The queue of applications that were running before the scheduler started (yunikorn-core
-/// `common/constants.go`). Nobody may submit to it, whatever the ACLs say (`queue.go:800`).
+/// `common/constants.go`). Nobody may submit to it, regardless of the ACLs (`queue.go:800`).
 pub const RECOVERY: &str = "root.@recovery@";
 
-/// Returns whether a path, in any case of letters, is that of the recovery queue or below it.
+/// Returns whether a path, in any case of letters, is the recovery queue or below it.
 pub fn in_recovery(path: &str) -> bool {
     path.get(..RECOVERY.len()).is_some_and(|start| start.eq_ignore_ascii_case(RECOVERY))
         && matches!(path.as_bytes().get(RECOVERY.len()), None | Some(b'.'))
 }
 
-/// A queue path that is empty or does not begin with `root`.
+/// A queue path is empty or does not begin with `root`.
 ///
-/// `YuniKorn` looks queues up from the root and answers "no such queue" to anything else
-/// (`partition.go:493`). Write the full path: `root.prod`, not `prod`.
+/// `YuniKorn` looks up queues from the root and treats any other path as nonexistent (`partition.go:493`).
+/// Write the full path: `root.prod`, not `prod`.
 pub const NOT_FROM_ROOT: Code = Code::new(5001, "queue-not-from-root");
-/// A part of a queue path that is not a valid queue name.
+/// A part of a queue path is not a valid queue name.
 ///
-/// Names match [`QUEUE_NAME`] (`configvalidator.go:669`), so no such queue can exist. Dots separate levels;
-/// where a placement rule made a queue out of a name with dots, write `_dot_` for each.
+/// Names must match [`QUEUE_NAME`] (`configvalidator.go:669`), so such a queue cannot exist. Dots separate
+/// levels. If a placement rule creates a queue from a name with dots, write `_dot_` for each dot.
 pub const BAD_NAME: Code = Code::new(5002, "queue-bad-name");
-/// A queue path longer than [`MAX_PATH`] bytes.
+/// A queue path exceeds [`MAX_PATH`] bytes.
 pub const TOO_LONG: Code = Code::new(5003, "queue-path-too-long");
 
 /// All codes of this module.
 pub const CODES: &[Code] = &[NOT_FROM_ROOT, BAD_NAME, TOO_LONG];
 
-/// A full path from `root`, lower-cased as the scheduler does. Ordered as text, so that a parent sorts before
-/// its children. A clone shares the text.
+/// A full path from `root` in lower case, as in the scheduler. Paths are ordered as text, so a parent sorts
+/// before its children. Clones share the text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct QueuePath(Arc<str>);
 
-/// Compares and hashes as its text does.
+/// Compares and hashes like its text.
 impl Borrow<str> for QueuePath {
     fn borrow(&self) -> &str {
         &self.0
@@ -64,20 +64,20 @@ impl Borrow<str> for QueuePath {
 }
 
 impl QueuePath {
-    /// The root queue.
+    /// Returns the path of the root queue.
     pub fn root() -> Self {
         Self(ROOT.into())
     }
 
-    /// Reads a full path: parts separated by dots, the first one `root` in any case, each a queue name by
-    /// [`QUEUE_NAME`].
+    /// Parses a full path: queue names that match [`QUEUE_NAME`], separated by dots, the first one `root` in
+    /// any case.
     ///
     /// # Errors
     /// [`NOT_FROM_ROOT`], [`BAD_NAME`] or [`TOO_LONG`], with the span in `text`.
     pub fn parse(text: &str) -> Result<Self, Diagnostic> {
         let whole = Span::new(0, text.len());
         if text.len() > MAX_PATH {
-            let message = format!("the queue path has {} bytes, more than {MAX_PATH}", text.len());
+            let message = format!("the queue path has {} bytes; the maximum is {MAX_PATH}", text.len());
             return Err(Diagnostic::error(TOO_LONG, message).at(whole));
         }
         let mut at = 0;
@@ -96,8 +96,8 @@ impl QueuePath {
         Ok(Self(path))
     }
 
-    /// The path of the child `name` of this queue, or `None` when that is not a valid name ([`name_ok`]). Not
-    /// bounded by [`MAX_PATH`]: this is for queues that exist in a configuration.
+    /// Returns the path of a child, or `None` if its name is invalid ([`name_ok`]). [`MAX_PATH`] does not
+    /// apply, because this is for queues that exist in a configuration.
     #[must_use]
     pub fn child(&self, name: &str) -> Option<Self> {
         if !name_ok(name) {
@@ -108,24 +108,24 @@ impl QueuePath {
         Some(Self(path.into()))
     }
 
-    /// The queue above, or `None` for the root.
+    /// Returns the path of the parent, or `None` for the root.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
         self.0.rsplit_once('.').map(|(parent, _)| Self(parent.into()))
     }
 
-    /// This queue, then the queue above it, and so on up to the root: the order in which `YuniKorn` checks
-    /// their ACLs (yunikorn-core `queue.go:798-822`).
+    /// Iterates from this queue up to the root, the order in which `YuniKorn` checks ACLs (yunikorn-core
+    /// `queue.go:798-822`).
     pub fn lineage(&self) -> impl Iterator<Item = QueuePath> + use<> {
         std::iter::successors(Some(self.clone()), Self::parent)
     }
 
-    /// The last part: the queue's own name.
+    /// Returns the last part, the queue's name.
     pub fn leaf(&self) -> &str {
         self.0.rsplit_once('.').map_or(&self.0, |(_, leaf)| leaf)
     }
 
-    /// The names from `root` down.
+    /// Iterates over the names from `root` down.
     pub fn parts(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.0.split('.')
     }
@@ -145,7 +145,7 @@ impl QueuePath {
         other.0.strip_prefix(&*self.0).is_some_and(|rest| rest.starts_with('.'))
     }
 
-    /// The path as text.
+    /// Returns the path as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -163,9 +163,9 @@ impl AsRef<str> for QueuePath {
     }
 }
 
-/// The path in the case in which the scheduler looks it up (`strings.ToLower`, yunikorn-core
-/// `partition.go:491`). Beyond ASCII, the dotted capital I and the Kelvin sign become ASCII letters. Others
-/// stay as they are, because no queue has them in its name.
+/// Converts a path to lower case as the scheduler does for a look-up (`strings.ToLower`, yunikorn-core
+/// `partition.go:491`). Outside ASCII, this converts only the dotted capital I and the Kelvin sign, which
+/// become ASCII letters. Other characters cannot be in the name of a queue.
 pub fn lowered(path: &str) -> String {
     let lower = |c: char| match c {
         '\u{130}' => 'i',
@@ -207,30 +207,32 @@ fn not_from_root(text: &str, part: &str, span: Span) -> Diagnostic {
 }
 
 fn bad_name(text: &str, part: &str, span: Span) -> Diagnostic {
-    let names = format!("names match `{QUEUE_NAME}`");
+    let names = format!("names must match `{QUEUE_NAME}`");
     let (message, span, help) = match part.char_indices().find(|(_, c)| !c.is_ascii() || !name_byte(*c as u8))
     {
         _ if part.is_empty() => (
             format!("the queue path {} has an empty part", quoted(text)),
             span,
-            "names are separated by single dots, with none at the end".to_owned(),
+            "separate names with single dots, without a trailing dot".to_owned(),
         ),
         Some((offset, c)) => {
-            let message = format!("{} cannot be part of a queue's name", quoted(&c.to_string()));
+            let message = format!("{} is not allowed in a queue name", quoted(&c.to_string()));
             let start = span.start + offset;
             (message, Span::new(start, start + c.len_utf8()), names)
         }
-        None => (format!("the queue name has {} characters, more than {MAX_NAME}", part.len()), span, names),
+        None => {
+            (format!("the queue name has {} characters; the maximum is {MAX_NAME}", part.len()), span, names)
+        }
     };
     Diagnostic::error(BAD_NAME, message).at(span).help(help)
 }
 
-/// The longest text that is compared, because the distance costs the product of both lengths.
+/// Maximum length of compared texts; comparing costs the product of both lengths.
 const MAX_COMPARED: usize = 256;
 
-/// The candidate most like `wanted`, if one is near enough to be a typing error: at most a third of what
-/// remains between the common beginning and the common end (whole names) differs. Of equally near ones it is
-/// the first in order. For queue paths and for any other names.
+/// Returns the candidate most similar to `wanted` if it is likely a typo, that is, at most a third of the
+/// text between the common prefix and suffix (of whole names) differs. Of equally similar candidates, it
+/// returns the first in order. Works for queue paths and any other names.
 pub fn nearest<T: AsRef<str> + Ord>(candidates: impl IntoIterator<Item = T>, wanted: &str) -> Option<T> {
     let wanted = wanted.to_ascii_lowercase();
     let mut found: Option<(usize, T)> = None;
@@ -244,9 +246,9 @@ pub fn nearest<T: AsRef<str> + Ord>(candidates: impl IntoIterator<Item = T>, wan
     found.map(|(_, candidate)| candidate)
 }
 
-/// Returns the number of letters to change, swap, add or drop, in any case; `None` when it is more than
-/// `most`, or too many for a typing error. `wanted` is lower-cased. There may be ten thousand candidates, and
-/// the requester chooses `wanted`, so candidates that cannot be near are not compared.
+/// Returns the number of letters to change, swap, add or drop, ignoring case, or `None` if it exceeds `most`
+/// or is too large for a typo. `wanted` must be in lower case. There may be ten thousand candidates, and the
+/// requester chooses `wanted`, so candidates that cannot be similar are not compared.
 fn slips(candidate: &str, wanted: &str, most: usize) -> Option<usize> {
     let (candidate, wanted) = without_common_parts(candidate, wanted);
     let longest = candidate.len().max(wanted.len());
@@ -264,8 +266,9 @@ fn slips(candidate: &str, wanted: &str, most: usize) -> Option<usize> {
     (distance <= most).then_some(distance)
 }
 
-/// Returns the number of letters of one that are not in the other, in any position: at least as many have to
-/// be changed, added or dropped. Letters beyond ASCII may count as one another, which makes it fewer.
+/// Returns the number of letters of one text that are missing in the other, regardless of position. At least
+/// as many must be changed, added or dropped. Different letters outside ASCII may be treated as equal, which
+/// lowers the number.
 fn other_letters(candidate: &str, wanted: &str) -> usize {
     const LETTERS: usize = 128;
     let mut counts = [0_i16; LETTERS];
@@ -281,8 +284,8 @@ fn other_letters(candidate: &str, wanted: &str) -> usize {
     usize::max(sum(1), sum(-1))
 }
 
-/// Both texts without the dotted parts that they begin and end with alike, in any case: `root.prod.etl` and
-/// `root.prd.etl` differ in `prod` and `prd`, and the size of that difference must not depend on the depth of
+/// Removes the dotted parts that both texts begin and end with, ignoring case. `root.prod.etl` and
+/// `root.prd.etl` differ in `prod` and `prd`, and the size of this difference must not depend on the depth of
 /// the queue.
 fn without_common_parts<'a>(left: &'a str, right: &'a str) -> (&'a str, &'a str) {
     let (mut left, mut right) = (left, right);
@@ -310,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_recovery_queue_is_known_in_any_case_and_above_others() {
+    fn recovery_queue_is_recognized_in_any_case() {
         for path in ["root.@recovery@", "root.@Recovery@", "ROOT.@recovery@.x"] {
             assert!(in_recovery(path), "{path}");
         }
@@ -320,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_lower_cased_and_know_their_place() {
+    fn paths_are_in_lower_case_and_ordered() {
         let etl = path("Root.Prod.ETL");
         assert_eq!(etl.to_string(), "root.prod.etl");
         assert_eq!(etl, path("root.prod.etl"));
@@ -354,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_queue_is_refused_with_place_and_help() {
+    fn invalid_path_is_refused_with_a_span_and_help() {
         let long = "a".repeat(65);
         let cases = [
             ("", NOT_FROM_ROOT, (0, 0), "`root`"),
@@ -380,17 +383,17 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_path_is_taken_and_one_byte_more_is_refused() {
+    fn path_longer_than_the_limit_is_refused() {
         let longest = format!("root{}", ".a".repeat((MAX_PATH - ROOT.len()) / 2));
         assert_eq!(longest.len(), MAX_PATH);
         assert_eq!(path(&longest).as_str(), longest);
         let longer = QueuePath::parse(&format!("{longest}a")).expect_err("too long");
         assert_eq!((longer.code, longer.span), (TOO_LONG, Some(Span::new(0, MAX_PATH + 1))));
-        assert!(longer.message.contains("8321 bytes, more than 8320"), "{longer}");
+        assert!(longer.message.contains("8321 bytes; the maximum is 8320"), "{longer}");
     }
 
     #[test]
-    fn names_are_decided_as_the_expression_says() {
+    fn names_match_like_the_expression() {
         let expression = regex::Regex::new(QUEUE_NAME).expect("an expression");
         let (most, more) = ("x".repeat(64), "x".repeat(65));
         for name in ["", "a", "A-b_c", "a:b#c/d@e", "a.b", "a b", "é", "a\n", &most, &more] {
@@ -403,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_name_is_a_slip_not_a_guess() {
+    fn nearest_name_is_a_typo_not_a_guess() {
         let queues = ["root", "root.default", "root.prod", "root.prod.etl", "root.prod.ml", "root.stage.etl"];
         let cases = [
             ("root.prd", Some("root.prod")),
@@ -424,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_in_a_text_too_long_to_compare_is_not_looked_for() {
+    fn text_too_long_to_compare_has_no_nearest() {
         for (length, near) in [(MAX_COMPARED - 1, true), (MAX_COMPARED, true), (MAX_COMPARED + 1, false)] {
             let (right, slip) = ("a".repeat(length), format!("{}b", "a".repeat(length - 1)));
             let found = nearest([right.as_str()], &slip);
@@ -432,7 +435,7 @@ mod tests {
         }
     }
 
-    /// The definition of [`nearest`], without regard to its cost.
+    /// The definition of [`nearest`], regardless of its cost.
     fn nearest_by_comparing_all<'q>(candidates: &[&'q str], wanted: &str) -> Option<&'q str> {
         let wanted = wanted.to_ascii_lowercase();
         let distance = |candidate: &str| {
@@ -447,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_cannot_be_near_are_not_compared() {
+    fn names_that_cannot_be_similar_are_not_compared() {
         let compared = |queues: &[String], wanted: &str| {
             COMPARED.set(0);
             let found = nearest(queues.iter().map(String::as_str), wanted).map(str::to_owned);
@@ -456,11 +459,11 @@ mod tests {
         // Candidates of another length are not compared.
         let queues: Vec<String> = (0..10_000).map(|n| format!("root.tenant-{n:04}")).collect();
         assert_eq!(compared(&queues, &format!("root.{}", "0-tenant".repeat(8))), (None, 0));
-        // Candidates of other letters are not compared.
+        // Candidates with other letters are not compared.
         assert_eq!(compared(&queues, "root.abcdabcdabc"), (None, 0));
-        // More letters differ in the wanted text: four numbers, and five letters instead.
+        // More letters differ in the wanted text: four digits, and five letters instead.
         assert_eq!(compared(&queues, "root.tenant-xyzuv"), (None, 0));
-        // Of the others, only those are compared that may be as near as the nearest so far.
+        // Only candidates that may be as similar as the best one so far are compared.
         let (found, count) = compared(&queues, "root.tennat-5678");
         assert_eq!(found.as_deref(), Some("root.tenant-5678"));
         assert!(count < queues.len() / 3, "{count}");
@@ -468,7 +471,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_not_compared_is_not_the_nearest(
+        fn skipped_candidate_is_never_the_nearest(
             queues in proptest::collection::vec("(?i:root)?(\\.[abcAB1é\u{161}]{0,6}){0,3}", 0..12),
             wanted in "(?i:root)?(\\.[abcAB1é\u{e1}]{0,6}){0,3}",
         ) {

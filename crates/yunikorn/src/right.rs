@@ -3,25 +3,25 @@
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-/// A right, as requests name it.
+/// A right, named as in requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 #[schemars(rename = "Verb")]
 #[serde(rename_all = "lowercase")]
 pub enum Right {
-    /// May run applications.
+    /// The user may run applications.
     Submit,
-    /// Administers.
+    /// The user administers the queue.
     // An administrator may also submit.
     #[serde(rename = "administer")]
     Admin,
 }
 
 impl Right {
-    /// Both rights, in the order in which they are reported.
+    /// Both rights, in the order of reports.
     pub const ALL: [Self; 2] = [Self::Submit, Self::Admin];
 
-    /// Returns the ACLs that grant the right, in the order in which they are checked: an administrator may
-    /// submit, too.
+    /// Returns the ACLs that grant the right, in the order in which they are checked. Administrators may also
+    /// submit.
     pub fn acls(self) -> &'static [Self] {
         match self {
             Self::Submit => &Self::ALL,
@@ -32,12 +32,12 @@ impl Right {
     /// Serializes the key in queues.yaml.
     ///
     /// # Errors
-    /// When the serializer fails.
+    /// The errors of the serializer.
     pub fn serialize_key<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.key())
     }
 
-    /// The key in queues.yaml.
+    /// Returns the key in queues.yaml.
     pub fn key(self) -> &'static str {
         match self {
             Self::Submit => "submitacl",
@@ -45,7 +45,7 @@ impl Right {
         }
     }
 
-    /// The verb of access questions and of `SubjectAccessReview`s.
+    /// Returns the verb of access questions and `SubjectAccessReview`s.
     pub fn verb(self) -> &'static str {
         match self {
             Self::Submit => "submit",
@@ -53,7 +53,7 @@ impl Right {
         }
     }
 
-    /// The verb in a sentence whose next word is a queue.
+    /// Returns the verb phrase for a sentence that continues with a queue.
     pub fn act(self) -> &'static str {
         match self {
             Self::Submit => "submit to",
@@ -61,7 +61,7 @@ impl Right {
         }
     }
 
-    /// The field of a `QueueAcl`.
+    /// Returns the field of a `QueueAcl`.
     pub fn field(self) -> &'static str {
         match self {
             Self::Submit => "submit",
@@ -89,12 +89,12 @@ impl From<Right> for AclKey {
     }
 }
 
-/// One value for each right.
+/// A value for each right.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ByRight<T> {
-    /// That of [`Right::Submit`].
+    /// The value for [`Right::Submit`].
     pub submit: T,
-    /// That of [`Right::Admin`].
+    /// The value for [`Right::Admin`].
     pub admin: T,
 }
 
@@ -107,7 +107,7 @@ impl<T> ByRight<T> {
         }
     }
 
-    /// Returns the value of a right, to change it.
+    /// Returns the value of a right for modification.
     pub fn get_mut(&mut self, right: Right) -> &mut T {
         match right {
             Right::Submit => &mut self.submit,

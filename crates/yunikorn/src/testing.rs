@@ -1,4 +1,4 @@
-//! Helpers that the tests of this crate and of those above it share.
+//! Test helpers of this crate and the crates above it.
 
 use std::cell::Cell;
 
@@ -8,8 +8,8 @@ thread_local! {
     pub static COMPARED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Returns whether two messages are equal, or both say that a `user.info` cannot be read: `YuniKorn`'s is
-/// that of Go's JSON reader.
+/// Returns whether two messages are equal or both report an invalid `user.info`. For that, `YuniKorn` uses
+/// the message of Go's JSON parser.
 pub fn is_same_refusal(ours: &str, theirs: &str) -> bool {
     let of_go = ["invalid character '", "unexpected end of JSON input", "json: cannot unmarshal "];
     let is_unreadable = of_go.iter().any(|begin| theirs.starts_with(begin));

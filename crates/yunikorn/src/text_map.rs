@@ -1,18 +1,18 @@
-//! A map from short texts that never changes: the paths of queues, the names of users and groups. Each access
-//! decision looks up one path and each name of a user, and spends most of its time with that. A look-up in
-//! the standard library's map takes nearly twice as long, because it stays a call.
+//! An immutable map with short texts as keys: paths of queues, names of users and groups. Access decisions
+//! spend most of their time looking up a path and the names of a user. A look-up in the standard library's
+//! map takes nearly twice as long, because it is not inlined.
 
 use std::borrow::Borrow;
 use std::hash::{BuildHasher as _, Hasher as _};
 
 use foldhash::fast::RandomState;
 
-/// A map from texts. The hash is seeded at random, because other people choose the texts.
+/// A map with texts as keys. The hash has a random seed, because users choose the texts.
 #[derive(Debug, Clone)]
 pub struct TextMap<K, V> {
     hasher: RandomState,
-    /// A power of two, of which at most half are taken. An entry takes the slot of its hash, or the next free
-    /// one.
+    /// The number of slots is a power of two, and at most half are used. An entry is in the slot of its hash,
+    /// or in the next free one.
     slots: Vec<Option<(K, V)>>,
 }
 
@@ -22,7 +22,7 @@ impl<K, V> Default for TextMap<K, V> {
     }
 }
 
-/// Of several entries with one key, the first is found.
+/// If several entries have the same key, look-ups find the first.
 impl<K: Borrow<str>, V> FromIterator<(K, V)> for TextMap<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let entries = Vec::from_iter(entries);
@@ -40,21 +40,21 @@ impl<K: Borrow<str>, V> FromIterator<(K, V)> for TextMap<K, V> {
 }
 
 impl<K: Borrow<str>, V> TextMap<K, V> {
-    /// Returns the stored text and its value.
+    /// Returns the stored key and its value.
     #[expect(clippy::inline_always, reason = "a call takes as long as the look-up")]
     #[inline(always)]
     pub fn get(&self, text: &str) -> Option<&(K, V)> {
         self.find(text).ok()
     }
 
-    /// Returns the entry, or else the number of the slot that is free for it.
+    /// Returns the entry, or the number of the free slot for it.
     #[expect(clippy::inline_always, reason = "see `get`")]
     #[inline(always)]
     fn find(&self, text: &str) -> Result<&(K, V), usize> {
         let mask = self.slots.len().wrapping_sub(1);
         #[expect(clippy::cast_possible_truncation, reason = "the lower bits are enough")]
         let mut number = self.hash(text) as usize & mask;
-        // One is free, so the search ends.
+        // There is a free slot, so the search ends.
         while let Some(Some(entry)) = self.slots.get(number) {
             if equal(entry.0.borrow(), text) {
                 return Ok(entry);
@@ -72,7 +72,7 @@ impl<K: Borrow<str>, V> TextMap<K, V> {
     }
 }
 
-/// Equal if the same texts have equal values.
+/// Two maps are equal if the same keys have equal values.
 impl<K: Borrow<str>, V: PartialEq> PartialEq for TextMap<K, V> {
     fn eq(&self, other: &Self) -> bool {
         let count = |map: &Self| map.slots.iter().flatten().count();
@@ -85,7 +85,7 @@ impl<K: Borrow<str>, V: PartialEq> PartialEq for TextMap<K, V> {
     }
 }
 
-/// Compares by words that overlap at the end: for most names and paths a call takes longer.
+/// Compares with possibly overlapping words; for most names and paths, a call takes longer.
 #[inline]
 fn equal(left: &str, right: &str) -> bool {
     let (left, right) = (left.as_bytes(), right.as_bytes());
@@ -100,7 +100,7 @@ fn equal(left: &str, right: &str) -> bool {
     }
 }
 
-/// Returns whether two texts begin and end with the same words.
+/// Returns whether the first words and the last words of two texts are equal.
 #[inline]
 fn ends<const N: usize>(left: &[u8], right: &[u8]) -> bool {
     left.first_chunk::<N>() == right.first_chunk() && left.last_chunk::<N>() == right.last_chunk()
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_is_found_and_no_other() {
+    fn exactly_the_stored_texts_are_found() {
         let texts: Vec<String> = (0..100).map(|length| "x".repeat(length)).collect();
         let more = [("xx".to_owned(), 7)];
         let map: TextMap<String, usize> = texts.iter().cloned().zip(0..).chain(more).collect();

@@ -1,4 +1,4 @@
-//! The releases of `YuniKorn` that are known here, and what differs between them.
+//! The known releases of `YuniKorn` and the differences between them.
 
 use std::fmt;
 
@@ -14,33 +14,33 @@ pub enum Version {
     /// 1.9
     #[serde(rename = "1.9")]
     V1_9,
-    /// 1.10, as far as it is merged. Nothing here was compared with it.
+    /// 1.10, based on the changes merged so far. Not compared with the real code.
     #[serde(rename = "1.10")]
     V1_10,
-    /// Any other release, and one that is not known: the strictest of what the known lines do.
+    /// Any other or unknown release, for which the strictest known behavior is assumed.
     #[serde(rename = "unknown")]
     Unknown,
 }
 
-/// The behaviour in which the lines differ. Everything else is the same in all of them.
+/// Behavior that differs between the lines. Everything else is the same in all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a difference of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "the differences are independent")]
 pub struct Behavior {
-    /// A queue named `root` below the root changes which limits the queues after it inherit. The validator
-    /// of 1.8 keeps limits by path, and the path begins anew at that name (core 1.8.0
-    /// `configvalidator.go:155`; YUNIKORN-3215).
+    /// A queue named `root` below the root changes which limits the following queues inherit. The validator
+    /// of 1.8 stores limits by path and starts a new path at that name (core 1.8.0 `configvalidator.go:155`;
+    /// YUNIKORN-3215).
     pub limits_by_path: bool,
-    /// A queue inherits the limits of the queue above it (core 1.9.0 `configvalidator.go:155`).
+    /// A queue inherits the limits of its parent (core 1.9.0 `configvalidator.go:155`).
     pub limits_by_parent: bool,
-    /// The IDs of placeholder pods are integers, and another value makes the shim refuse all settings (k8shim
-    /// 1.9.0 `schedulerconf.go:364`; YUNIKORN-3132). Before, they are no settings.
+    /// The IDs of placeholder pods are integers, and any other value makes the shim refuse all settings
+    /// (k8shim 1.9.0 `schedulerconf.go:364`; YUNIKORN-3132). Earlier releases have no such settings.
     pub integer_placeholder_ids: bool,
-    /// The property of a queue that delays the preemption by quota (YUNIKORN-3208).
+    /// The queue property that delays preemption by quota (YUNIKORN-3208).
     pub quota_preemption_delay: &'static str,
-    /// Groups that were resolved once are resolved again after a time. The clock of 1.8's cache stands still
-    /// (core 1.8.0 `usergroup.go:44`; YUNIKORN-3250).
+    /// Cached groups expire and are resolved again. The clock of 1.8's cache never advances (core 1.8.0
+    /// `usergroup.go:44`; YUNIKORN-3250).
     pub user_cache_expires: bool,
-    /// The name of a user is also checked where no groups are given (YUNIKORN-3432).
+    /// The name of a user is checked even if no groups are given (YUNIKORN-3432).
     pub checks_all_names: bool,
     /// The label `yunikorn.apache.org/username` names the user of a pod without `user.info` (YUNIKORN-3311).
     pub reads_username_label: bool,
@@ -68,16 +68,16 @@ const V1_9: Behavior = Behavior {
 };
 const V1_10: Behavior =
     Behavior { checks_all_names: true, reads_username_label: false, keeps_user_info: true, ..V1_9 };
-// A label that is read is one that may not name somebody else.
+// If the label is assumed to be read, it must not name another user, which is stricter.
 const UNKNOWN: Behavior =
     Behavior { limits_by_path: true, reads_username_label: true, keeps_user_info: false, ..V1_10 };
 
 impl Version {
-    /// The lines whose answers were compared with those of the model.
+    /// The lines that this crate was compared with.
     pub const PROVEN: [Self; 2] = [Self::V1_8, Self::V1_9];
 
-    /// Returns the line of a release: that of `1.9`, `1.9.1` and `v1.9.1` is 1.9. All other texts are
-    /// unknown, those of builds between releases among them.
+    /// Returns the line of a release: `1.9`, `1.9.1` and `v1.9.1` belong to 1.9. All other texts, such as
+    /// builds between releases, are unknown.
     pub fn of_release(text: &str) -> Self {
         let release = text.strip_prefix('v').unwrap_or(text);
         let is = |line: &str| {
@@ -111,7 +111,7 @@ impl Version {
         }
     }
 
-    /// Returns the behaviour of the line.
+    /// Returns the behavior of the line.
     pub fn behavior(self) -> &'static Behavior {
         match self {
             Self::V1_8 => &V1_8,
@@ -121,25 +121,24 @@ impl Version {
         }
     }
 
-    /// Returns what is wrong with the name of a property, and what to write, if its name is that of another
-    /// line.
+    /// Returns a message and a help text if the name of a property belongs to another line.
     pub(crate) fn renamed(self, name: &str) -> Option<(&'static str, &'static str)> {
         let read = self.behavior().quota_preemption_delay;
         match name {
             _ if name == read => None,
             "preemption.quota.delay" => Some((
-                "YuniKorn 1.9 and newer do not read the property `preemption.quota.delay`",
+                "YuniKorn 1.9 and newer ignore the property `preemption.quota.delay`",
                 "write `quota.preemption.delay`",
             )),
             "quota.preemption.delay" => Some((
-                "YuniKorn 1.8 does not read the property `quota.preemption.delay`",
+                "YuniKorn 1.8 ignores the property `quota.preemption.delay`",
                 "write `preemption.quota.delay`",
             )),
             _ => None,
         }
     }
 
-    /// Returns whether the model's answers were compared with the line's own code.
+    /// Returns whether this crate was compared with the code of the line.
     pub fn is_proven(self) -> bool {
         Self::PROVEN.contains(&self)
     }

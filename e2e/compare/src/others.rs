@@ -1,4 +1,4 @@
-//! Runs the programs that measure `YuniKorn` and Hadoop, which are those of the oracles.
+//! Runs the programs that measure `YuniKorn` and Hadoop, which are also the oracles.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +23,7 @@ impl Other {
         Self { program }
     }
 
-    /// `Compare.java`, compiled beside this program.
+    /// `Compare.java`, compiled in the same directory as this program.
     pub(super) fn hadoop(inputs: &Path) -> Result<Self> {
         let out = std::env::current_exe()?.with_file_name("hadoop");
         let mut maven = Command::new("mvn");

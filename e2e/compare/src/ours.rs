@@ -1,4 +1,4 @@
-//! Measures the same of queuewarden, under the same names.
+//! Measures the same operations of queuewarden, under the same names.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use yunikorn_access::{GrantingEntry, Tree, who_can};
 
 use super::{Figures, inputs};
 
-/// Shortest duration of a round of one measurement; the fastest of several rounds counts.
+/// Shortest duration of a round of one measurement; the fastest of several rounds is used.
 const ROUND: Duration = Duration::from_millis(100);
 const ROUNDS: usize = 5;
 
@@ -40,8 +40,8 @@ pub(super) fn figures() -> Result<Figures> {
     Ok(figures)
 }
 
-/// Returns what the authorizer does with a request apart from the network, from the bytes of a
-/// `SubjectAccessReview` to those of its answer.
+/// Returns the authorizer's work on a request without the network, from the bytes of a `SubjectAccessReview`
+/// to the bytes of its answer.
 fn review_of(tree: &Tree) -> Result<impl Fn() -> bool> {
     let (_, queue) = tree.queues().last().context("no queue")?;
     let attributes = json!({"verb": "submit", "group": "queuewarden.dev", "resource": "queues", "name": queue.path.as_str()});
@@ -61,7 +61,7 @@ fn review_of(tree: &Tree) -> Result<impl Fn() -> bool> {
     })
 }
 
-/// Loads the text as all commands read it, into what is needed to answer.
+/// Loads the text as all commands do, ready for queries.
 fn load(text: &str) -> Result<Tree> {
     let config = verdict(text, &[], Version::V1_8).config.context("the configuration is refused")?;
     let tree = Tree::new(config.partition("default").context("no partition")?)?;
@@ -90,7 +90,7 @@ fn decisions(figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// Measures the nanoseconds of one call of `work`, which returns whether all went well.
+/// Measures the nanoseconds of one call of `work`, which returns whether it succeeded.
 fn measure(figures: &mut Figures, name: &str, work: impl Fn() -> bool) -> Result<()> {
     ensure!(work(), "{name}: another answer");
     let mut calls = 1_u32;

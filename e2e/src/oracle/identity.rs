@@ -1,4 +1,4 @@
-//! Identifies the submitters of requests, for a scheduler with a history.
+//! Identifies the submitters of requests, in a scheduler with a history.
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use super::{Oracle, Subject};
 /// Requests to one scheduler, in order.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct IdentityQuestion {
-    /// The resolver as in `usergroupresolver.type`: `test` or `os`. Any other value means no resolver.
+    /// The resolver as in `usergroupresolver.type`: `test` or `os`; any other value means no resolver.
     pub resolver: String,
     /// The requests.
     pub claims: Vec<ClaimQuestion>,
@@ -24,19 +24,19 @@ pub struct ClaimQuestion {
     pub force: bool,
 }
 
-/// The submitter of a request. After an error there is nothing else.
+/// The submitter of a request. After an error, the other fields are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdentityAnswer {
     /// The user.
     pub user: String,
     /// The groups.
     pub groups: Vec<String>,
-    /// The reason why there is no submitter.
+    /// Why there is no submitter.
     pub error: String,
 }
 
 impl Oracle {
-    /// Resolves identities, and returns one list of answers per list of requests.
+    /// Resolves identities: returns one list of answers for each list of requests.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn identity(&self, questions: &[IdentityQuestion]) -> Result<Vec<Vec<IdentityAnswer>>> {
         self.ask("identity", questions)

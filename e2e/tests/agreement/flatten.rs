@@ -14,7 +14,7 @@ use yunikorn::config::{self, flatten};
 use super::agree_in_each;
 
 #[test]
-fn the_model_merges_config_maps_as_the_shim_does() -> Result<()> {
+fn config_maps_are_merged_as_in_the_shim() -> Result<()> {
     agree_in_each(2_500, &(maps(), maps()), |oracle, _, inputs| {
         let questions: Vec<ConfigMaps> = inputs
             .iter()
@@ -39,8 +39,9 @@ fn difference(
 ) -> Option<String> {
     let flattened = flatten(&model(defaults), &model(configs));
     let keys = || answer.keys().map(String::as_str).chain(flattened.values().map(|(key, _)| key));
-    // Two binary keys that end up as one are merged in the order of a Go map, which is none. A gz that cannot
-    // be unpacked sets the key "", which nothing reads; the model names it as corrupt instead.
+    // Two binary keys that end up as the same key are merged in the iteration order of a Go map, which is
+    // random. A gz that cannot be unpacked sets the key "", which nothing reads; the model reports it as
+    // corrupt instead.
     let settled = keys().filter(|key| !key.is_empty() && !flattened.is_ambiguous(key));
     let mut differing = settled.filter(|key| flattened.get(key).map(|value| &value.text) != answer.get(*key));
     differing

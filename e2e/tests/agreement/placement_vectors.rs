@@ -1,7 +1,7 @@
-//! Checks that `tests/vectors/yunikorn-placement.json`, on which the unit tests of placement rely, still has
+//! Checks that `tests/vectors/yunikorn-placement.json`, which the placement unit tests use, still has
 //! `YuniKorn`'s answers.
 //!
-//! With `UPDATE=1` the answers are written into it. New rows need only their question.
+//! With `UPDATE=1` the answers are written to it. New rows only need their question.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -27,7 +27,7 @@ struct Configuration {
     rows: Vec<Row>,
 }
 
-/// One application, decided in a scheduler of its own.
+/// One application, evaluated in a scheduler without other applications.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Row {
     user: String,
@@ -38,7 +38,7 @@ struct Row {
     answer: Answer,
 }
 
-/// The answer; a field that does not hold is left out.
+/// The answer. Fields that are false are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Answer {

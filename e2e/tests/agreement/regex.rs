@@ -1,4 +1,5 @@
-//! Compares regular expressions: the model gives Go's decision, or a refusal, never a decision of its own.
+//! Compares regular expressions: the model makes the same decision as Go or refuses the expression, but never
+//! decides differently.
 
 use anyhow::{Result, ensure};
 use go_compat::go_regex::{GoRegex, is_undecided};
@@ -88,7 +89,7 @@ const PIECES: [&str; 76] = [
     "\\C",
 ];
 
-/// Parts from which people make expressions for the names of users, groups and namespaces.
+/// Pieces that are common in expressions for the names of users, groups and namespaces.
 const USUAL_PIECES: [&str; 40] = [
     "alice",
     "bob",
@@ -164,7 +165,7 @@ fn usual_patterns_match_as_in_go() -> Result<()> {
     compare(2_000, usual_patterns(), 2)
 }
 
-/// Compares with Go. Of the patterns that Go accepts, at most so many percent may be undecided.
+/// Compares with Go. Of the patterns that Go accepts, at most this percentage may be undecided.
 fn compare(cases: usize, patterns: impl Strategy<Value = String>, most_undecided: usize) -> Result<()> {
     let decided = Cell::new((0_usize, 0_usize));
     agree_in_each(cases, &(patterns, subjects()), |oracle, _, inputs| {

@@ -1,5 +1,4 @@
-//! Checks that the fixtures in `tests/vectors`, on which the unit tests rely, still have `YuniKorn`'s
-//! answers.
+//! Checks that the fixtures in `tests/vectors`, which the unit tests use, still have `YuniKorn`'s answers.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::oracle::{
@@ -68,7 +67,7 @@ fn configurations(name: &str) -> Result<Vec<Configuration>> {
         let checksum = row["checksum"].as_str().map(str::to_owned);
         (text(row, "yaml"), errors.map(|key| text(row, key)), checksum)
     });
-    // The fixtures are below the level where an empty text becomes the built-in one; the oracle is above.
+    // The fixtures are below the level where an empty text becomes the built-in one; the oracle is above it.
     Ok(configurations.filter(|(text, ..)| !text.is_empty()).collect())
 }
 
@@ -104,8 +103,8 @@ fn verdicts(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Removes what depends on chance: of several wrong quantities Go reports the first in its random order of
-/// maps.
+/// Removes random differences: of several invalid quantities, Go reports the first one in its random map
+/// order.
 fn settled(error: String) -> String {
     if error.starts_with("invalid quantity") { "invalid quantity".to_owned() } else { error }
 }
@@ -114,7 +113,7 @@ fn answers(answer: &ConfigAnswer) -> [String; 3] {
     [&answer.validate_error, &answer.start_error, &answer.reload_error].map(Clone::clone)
 }
 
-/// Translates the oracle's word for a reload that never ends to that of the fixtures.
+/// Translates the oracle's term for a reload that never ends to the fixtures' term.
 fn hang(error: &str) -> String {
     if error == "HANG" || error.starts_with("!!! DEADLOCK") { DEADLOCK.to_owned() } else { error.to_owned() }
 }

@@ -21,8 +21,7 @@ use yunikorn_access::application::{self, Request, Verb};
 
 use super::agree;
 
-/// Names, YARN's separators, and characters that Java takes for white space while others do not, or the
-/// reverse.
+/// Names, YARN's separators, and characters that only Java treats as white space, or that only Java does not.
 const PIECES: [&str; 40] = [
     "alice",
     "bob",
@@ -95,7 +94,7 @@ fn model(question: &YarnAclQuestion) -> YarnAclAnswer {
 }
 
 #[test]
-fn the_model_reads_acls_as_hadoop_does() -> Result<()> {
+fn acls_are_parsed_as_in_hadoop() -> Result<()> {
     agree(40_000, &(acls(), subjects()), |inputs| {
         let questions: Vec<YarnAclQuestion> = inputs
             .iter()
@@ -111,7 +110,7 @@ fn the_model_reads_acls_as_hadoop_does() -> Result<()> {
 
 const QUEUES: [&str; 4] = ["root", "root.a", "root.a.b", "root.c"];
 
-/// Generates ACLs that YARN and `YuniKorn` read alike, because the model's queues are `YuniKorn`'s.
+/// Generates ACLs that YARN and `YuniKorn` parse the same way, because the model's queues are `YuniKorn`'s.
 fn queue_acls() -> impl Strategy<Value = String> {
     prop_oneof![3 => Just(" ".to_owned()), 4 => "[a-d]", 4 => " [f-h]", 2 => "[a-d],[a-d] [f-h],[f-h]", 1 => Just("*".to_owned())]
 }
@@ -159,7 +158,7 @@ fn applications() -> impl Strategy<Value = ApplicationQuestion> {
 }
 
 #[test]
-fn the_model_decides_applications_as_hadoop_does() -> Result<()> {
+fn application_access_matches_hadoop() -> Result<()> {
     agree(3_000, &applications(), |questions| {
         let answers = Hadoop::get()?.application(questions)?;
         questions
@@ -236,7 +235,7 @@ fn spark_applications() -> impl Strategy<Value = SparkQuestion> {
 }
 
 #[test]
-fn the_model_decides_applications_as_spark_does() -> Result<()> {
+fn application_access_matches_spark() -> Result<()> {
     let tree = tree_of("partitions: [{name: default, queues: [{name: root}]}]")?;
     agree(3_000, &spark_applications(), |questions| {
         let answers = Hadoop::get()?.spark(questions)?;
@@ -268,8 +267,8 @@ fn tree_of(text: &str) -> Result<Tree> {
     Ok(Tree::new(config.partition("default").context("no partition")?)?)
 }
 
-/// `tests/vectors/yarn-acl.json`, on which the unit tests rely, has Hadoop's answers. `UPDATE=1` writes it
-/// anew, with the texts that are in it.
+/// `tests/vectors/yarn-acl.json`, used by the unit tests, has Hadoop's answers. `UPDATE=1` writes the answers
+/// for its texts again.
 #[test]
 fn vectors() -> Result<()> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors/yarn-acl.json");

@@ -1,5 +1,5 @@
-//! Attacks on `access.queuewarden.dev`: queues and reviews past the API server, in another's name, and
-//! answers to callers who may not read.
+//! Attacks on `access.queuewarden.dev`: queues and reviews that bypass the API server, under another name,
+//! and answers to callers who may not read.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn own(spec: &Value) -> Value {
     json!({"apiVersion": "access.queuewarden.dev/v1alpha1", "kind": "SelfQueueAccessReview", "spec": spec})
 }
 
-/// Returns a review about somebody.
+/// Returns a review of another user's access.
 fn named(spec: &Value) -> Value {
     json!({"apiVersion": "access.queuewarden.dev/v1alpha1", "kind": "QueueAccessReview", "spec": spec})
 }
@@ -39,13 +39,13 @@ fn callers() -> Vec<Attack> {
             "queues without credentials",
             Who::Stranger,
             get(QUEUES),
-            Refused(401, &["show who you are"]),
+            Refused(401, &["authenticate with a client certificate"]),
         ),
         Attack::one(
             "queues by headers of a front proxy alone",
             Who::Stranger,
             master(get(QUEUES)),
-            Refused(401, &["show who you are"]),
+            Refused(401, &["authenticate with a client certificate"]),
         ),
         Attack::one(
             "queues by a certificate of others",
@@ -63,13 +63,13 @@ fn callers() -> Vec<Attack> {
             "queues by the API server for nobody",
             Who::FrontProxy,
             get(QUEUES),
-            Refused(401, &["the client certificate does not count here"]),
+            Refused(401, &["the client certificate is not accepted here"]),
         ),
         Attack::one(
             "queues for a name without letters",
             Who::FrontProxy,
             get(QUEUES).header("X-Remote-User", ""),
-            Refused(401, &["the client certificate does not count here"]),
+            Refused(401, &["the client certificate is not accepted here"]),
         ),
         Attack::one(
             "queues for two names",
@@ -90,13 +90,13 @@ fn callers() -> Vec<Attack> {
             "queues by a token that is none",
             Who::Garbage,
             get(QUEUES),
-            Refused(401, &["the token does not count here"]),
+            Refused(401, &["the token is not accepted here"]),
         ),
         Attack::one(
             "queues by a forged token",
             Who::Forged,
             master(get(QUEUES)),
-            Refused(401, &["the token does not count here"]),
+            Refused(401, &["the token is not accepted here"]),
         ),
     ]
 }
@@ -227,7 +227,7 @@ fn oneself() -> Vec<Attack> {
             ),
             Without(
                 201,
-                &["nothing lets user system:serviceaccount:queuewarden-e2e:attacks-tenant submit"],
+                &["user system:serviceaccount:queuewarden-e2e:attacks-tenant has no right to submit"],
                 &["\"allowed\":true", "trace"],
             ),
         ),
@@ -264,7 +264,7 @@ fn others() -> Vec<Attack> {
             name,
             who,
             post(NAMED, named(&spec)),
-            Refused(403, &["only an administrator of the queue may ask", "SelfQueueAccessReview"]),
+            Refused(403, &["only administrators of the queue", "SelfQueueAccessReview"]),
         )
     };
     vec![
@@ -307,31 +307,31 @@ fn shapes() -> Vec<Attack> {
             "a review in YAML",
             bytes("application/yaml", "kind: SelfQueueAccessReview"),
             415,
-            &["no other media type is understood"],
+            &["must be application/json"],
         ),
         asked(
             "a review in protobuf",
             bytes("application/vnd.kubernetes.protobuf", "k8s"),
             415,
-            &["no other media type is understood"],
+            &["must be application/json"],
         ),
         asked(
             "a review as a form",
             bytes("application/x-www-form-urlencoded", "spec=x"),
             415,
-            &["no other media type is understood"],
+            &["must be application/json"],
         ),
         asked(
             "a review that is cut",
             bytes("application/json", text.get(..40).unwrap_or_default()),
             400,
-            &["the body is no JSON"],
+            &["the body is not JSON"],
         ),
         asked(
             "a review of 70 kB",
             bytes("application/json", &" ".repeat(70_000)),
             413,
-            &["at most 65536 bytes are read"],
+            &["the limit is 65536 bytes"],
         ),
         asked(
             "a verb that there is not",
@@ -355,7 +355,7 @@ fn shapes() -> Vec<Attack> {
             "a request for a validation that there is not",
             post(&format!("{OWN}?fieldValidation=None"), own(&prod())),
             400,
-            &["fieldValidation is Ignore, Warn or Strict"],
+            &["fieldValidation must be Ignore, Warn or Strict"],
         ),
         Attack::one(
             "a list in a format that there is not",

@@ -1,5 +1,5 @@
-//! Attacks on `/authorize` and `/apis/authorization.k8s.io`: made-up callers, reviews about others, and leaks
-//! in answers about oneself.
+//! Attacks on `/authorize` and `/apis/authorization.k8s.io`: fabricated callers, reviews about others, and
+//! leaks in answers about oneself.
 
 use serde_json::{Value, json};
 
@@ -38,49 +38,49 @@ fn callers() -> Vec<Attack> {
             "asking without credentials",
             Who::Stranger,
             post(HOOK, ann()),
-            Refused(401, &["show who you are"]),
+            Refused(401, &["authenticate with a client certificate"]),
         ),
         Attack::one(
             "a token that is none, as authorizer",
             Who::Garbage,
             post(HOOK, ann()),
-            Refused(401, &["the token does not count here"]),
+            Refused(401, &["the token is not accepted here"]),
         ),
         Attack::one(
             "queuewarden's name by another signature",
             Who::Forged,
             post(REVIEWS, ann()),
-            Refused(401, &["the token does not count here"]),
+            Refused(401, &["the token is not accepted here"]),
         ),
         Attack::one(
             "the token of an account that is gone",
             Who::Gone,
             post(REVIEWS, ann()),
-            Refused(401, &["the token does not count here"]),
+            Refused(401, &["the token is not accepted here"]),
         ),
         Attack::one(
             "a token for somebody else",
             Who::OtherAudience,
             post(REVIEWS, ann()),
-            Refused(401, &["the token does not count here"]),
+            Refused(401, &["the token is not accepted here"]),
         ),
         Attack::one(
             "a certificate of others, as authorizer",
             Who::Foreign,
             post(HOOK, ann()),
-            Refused(401, &["the client certificate does not count here"]),
+            Refused(401, &["the client certificate is not accepted here"]),
         ),
         Attack::one(
             "the API server's certificate for another purpose",
             Who::FrontProxy,
             post(HOOK, ann()).header("X-Remote-User", "admin").header("X-Remote-Group", "system:masters"),
-            Refused(401, &["the client certificate does not count here"]),
+            Refused(401, &["the client certificate is not accepted here"]),
         ),
         Attack::one(
             "headers of a front proxy, as authorizer",
             Who::Stranger,
             post(REVIEWS, ann()).header("X-Remote-User", "admin").header("X-Remote-Group", "system:masters"),
-            Refused(401, &["show who you are"]),
+            Refused(401, &["authenticate with a client certificate"]),
         ),
         Attack::one(
             "headers of impersonation",
@@ -88,19 +88,19 @@ fn callers() -> Vec<Attack> {
             post(REVIEWS, ann())
                 .header("Impersonate-User", "admin")
                 .header("Impersonate-Group", "system:masters"),
-            Refused(403, &["only an administrator of the queue may ask"]),
+            Refused(403, &["only administrators of the queue"]),
         ),
         Attack::one(
             "a name and a word in a header",
             Who::Stranger,
             post(HOOK, ann()).header("authorization", "Basic YWRtaW46YWRtaW4="),
-            Refused(401, &["show who you are"]),
+            Refused(401, &["authenticate with a client certificate"]),
         ),
         Attack::one(
             "a token without letters",
             Who::Stranger,
             post(HOOK, ann()).header("authorization", "Bearer "),
-            Refused(401, &["show who you are"]),
+            Refused(401, &["authenticate with a client certificate"]),
         ),
     ]
 }
@@ -111,7 +111,7 @@ fn others() -> Vec<Attack> {
             name,
             who,
             post(REVIEWS, review),
-            Refused(403, &["only an administrator of the queue may ask", "SelfSubjectAccessReview"]),
+            Refused(403, &["only administrators of the queue", "SelfSubjectAccessReview"]),
         )
     };
     let twice = about("mallory", &json!({}))
@@ -159,19 +159,19 @@ fn others() -> Vec<Attack> {
             "about another, as the API server does",
             Who::Tenant,
             post(HOOK, about("ann", &json!({}))),
-            Refused(403, &["only an administrator of the queue may ask"]),
+            Refused(403, &["only administrators of the queue"]),
         ),
         Attack::one(
             "about another in a namespace",
             Who::Tenant,
             post(LOCAL, merged(about("ann", &json!({})), &local)),
-            Refused(403, &["only an administrator of the queue may ask"]),
+            Refused(403, &["only administrators of the queue"]),
         ),
         Attack::one(
             "about another by queuewarden's own token",
             Who::Keeper,
             post(REVIEWS, about("ann", &json!({}))),
-            Refused(403, &["only an administrator of the queue may ask"]),
+            Refused(403, &["only administrators of the queue"]),
         ),
     ]
 }
@@ -185,22 +185,22 @@ fn oneself() -> Vec<Attack> {
         asked(
             "why one may not",
             json!({}),
-            &["nothing lets user mallory submit to `root.prod`, or there is no such queue"],
+            &["user mallory has no right to submit to `root.prod`, or there is no such queue"],
         ),
         asked(
             "whether there is a queue",
             json!({"name": "root.none"}),
-            &["nothing lets user mallory submit to `root.none`, or there is no such queue"],
+            &["user mallory has no right to submit to `root.none`, or there is no such queue"],
         ),
         asked(
             "who administers",
             json!({"verb": "administer", "name": "root"}),
-            &["nothing lets user mallory administer `root`, or there is no such queue"],
+            &["user mallory has no right to administer `root`, or there is no such queue"],
         ),
         asked(
             "who may everything",
             json!({"name": null}),
-            &["nothing lets user mallory submit to all queues"],
+            &["user mallory has no right to submit to all queues"],
         ),
         asked("a name nearly right", json!({"name": "root.prd"}), &["or there is no such queue"]),
         asked(
@@ -218,13 +218,13 @@ fn oneself() -> Vec<Attack> {
             "about oneself by name",
             Who::Mallory,
             post(REVIEWS, about("mallory", &json!({}))),
-            Without(201, &["nothing lets user mallory submit"], SECRETS),
+            Without(201, &["user mallory has no right to submit"], SECRETS),
         ),
         Attack::one(
             "about oneself as the API server asks",
             Who::Mallory,
             post(HOOK, about("mallory", &json!({}))),
-            Without(200, &["nothing lets user mallory submit"], SECRETS),
+            Without(200, &["user mallory has no right to submit"], SECRETS),
         ),
         Attack::one(
             "a queue of 100 kB",
@@ -256,9 +256,9 @@ fn questions() -> Vec<Attack> {
         asked(
             "a review for others at the place for oneself",
             about("ann", &json!({})),
-            &["the body is no SelfSubjectAccessReview"],
+            &["the body is not a SelfSubjectAccessReview"],
         ),
-        asked("a list of reviews", json!([own(&json!({}))]), &["the body is no SelfSubjectAccessReview"]),
+        asked("a list of reviews", json!([own(&json!({}))]), &["the body is not a SelfSubjectAccessReview"]),
         asked(
             "a review without a spec",
             merged(own(&json!({})), &json!({"spec": null})),
@@ -273,7 +273,7 @@ fn questions() -> Vec<Attack> {
             "a resource and a path",
             Who::Mallory,
             post(OWN, merged(own(&json!({})), &both)),
-            Without(201, &["\"allowed\":false", "only one of them can be asked about"], SECRETS),
+            Without(201, &["\"allowed\":false", "only one of them is allowed"], SECRETS),
         ),
         Attack::one(
             "every verb",
@@ -291,13 +291,13 @@ fn questions() -> Vec<Attack> {
             "a namespace in the path and another one in the review",
             Who::Mallory,
             post(LOCAL, merged(about("mallory", &json!({})), &elsewhere)),
-            Refused(400, &["the path says namespace `jobs`"]),
+            Refused(400, &["the namespace in the path is `jobs`"]),
         ),
         Attack::one(
             "a review of 300 kB",
             Who::Mallory,
             post(REVIEWS, "x".repeat(300_000)),
-            Refused(413, &["at most 262144 bytes are read"]),
+            Refused(413, &["the limit is 262144 bytes"]),
         ),
         Attack::one(
             "a review nested too deeply",

@@ -1,4 +1,5 @@
-//! Attacks on `/configmaps`: texts in YuniKorn's ConfigMaps that open, hide or hang.
+//! Attacks on `/configmaps`: texts in YuniKorn's ConfigMaps that open queues, hide content or make the
+//! scheduler hang.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +48,7 @@ fn trees() -> Vec<Attack> {
         text(
             "an ACL that stops the scheduler",
             &queue("name: prod, submitacl: 'ann  devs'"),
-            &["more than one space"],
+            &["more than one consecutive space"],
         ),
         text(
             "an ACL with a third part",
@@ -62,7 +63,7 @@ fn trees() -> Vec<Attack> {
         text(
             "a key twice",
             &queue("name: prod, submitacl: 'ann', submitacl: '*'"),
-            &["`submitacl` stands twice"],
+            &["`submitacl` appears twice"],
         ),
         text(
             "a queue twice",
@@ -76,12 +77,8 @@ fn trees() -> Vec<Attack> {
             "partitions: [{name: default, queues: [{name: root}]}, {name: default, queues: [{name: root}]}]",
             &["duplicate partition name"],
         ),
-        text(
-            "a list instead of a tree",
-            "- partitions",
-            &["a configuration is expected here, and this is a list"],
-        ),
-        text("a tab", "partitions:\n\t- name: default\n", &["line 2", "a tab indents this line"]),
+        text("a list instead of a tree", "- partitions", &["expected a configuration, found a list"]),
+        text("a tab", "partitions:\n\t- name: default\n", &["line 2", "this line is indented with a tab"]),
         text(
             "a rule of placement that there is not",
             "partitions: [{name: default, placementrules: [{name: root.boss}], queues: [{name: root}]}]",
@@ -95,12 +92,12 @@ fn trees() -> Vec<Attack> {
         text(
             "a reference to nothing",
             &queue("name: prod, submitacl: *boss"),
-            &["nothing above has the anchor `boss`"],
+            &["the anchor `boss` is not defined above"],
         ),
     ]
 }
 
-/// Returns attacks with small texts that become large.
+/// Returns attacks with small texts that expand to large ones.
 fn bombs() -> Vec<Attack> {
     let laughs = (1..=9).fold("a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned(), |text, level| {
         let below = format!("*a{}", level - 1);
@@ -110,8 +107,8 @@ fn bombs() -> Vec<Attack> {
     let deep = format!("partitions: {}1{}", "[".repeat(2000), "]".repeat(2000));
     let nodes = gzip("- a\n".repeat(999_990)).unwrap_or_default();
     vec![
-        text("anchors of anchors", &laughs, &["the copy of this alias makes the text too deep or too large"]),
-        text("an anchor in itself", merges, &["an alias within the node of its anchor"]),
+        text("anchors of anchors", &laughs, &["expanding this alias makes the text too deep or too large"]),
+        text("an anchor in itself", merges, &["an alias inside its own anchor"]),
         text("a tree deeper than can be read", &deep, &["nests deeper than 256 levels"]),
         binary("a million nodes, packed", "queues.yaml.gz", nodes, &["the text has more than 150000 nodes"]),
         Attack::by_stranger(
@@ -152,12 +149,17 @@ fn hidden() -> Vec<Attack> {
             vec![b'a'],
             &["binaryData key `queues.yaml.`"],
         ),
-        setting("an interval that is none", "service.schedulingInterval", "soon", &["`soon` is no duration"]),
+        setting(
+            "an interval that is none",
+            "service.schedulingInterval",
+            "soon",
+            &["`soon` is not a valid duration"],
+        ),
         setting(
             "a truth that is none",
             "service.enableConfigHotRefresh",
             "perhaps",
-            &["`perhaps` is no boolean"],
+            &["`perhaps` is not a valid boolean"],
         ),
         Attack::by_stranger(
             "binaryData that are no bytes",

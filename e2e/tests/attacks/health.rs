@@ -1,4 +1,4 @@
-//! Attacks on port 8080: everybody may read health and metrics, and nothing else.
+//! Attacks on port 8080: everyone may read health and metrics, and nothing else.
 
 use super::Expected::{Refused, Without};
 use super::{Attack, NOTHING, Step, To, raw};
@@ -26,7 +26,7 @@ pub(super) fn attacks() -> Vec<Attack> {
         Attack::by_stranger(
             "metrics with a body",
             Step::new(To::Health, "GET", "/metrics", "x"),
-            Refused(413, &["at most 0 bytes are read"]),
+            Refused(413, &["the limit is 0 bytes"]),
         ),
         Attack::by_stranger(
             "an endpoint of the other port",

@@ -24,7 +24,7 @@ use crate::server::hostile::connect_by;
 use crate::user_info::{FIXTURES, ask, merged, strict};
 use crate::validating::send;
 
-/// A tree with tenants and secrets: callers who query about themselves must not learn any of these names.
+/// A tree with tenants and secrets. Callers who query about themselves must not learn any of these names.
 const BASE: &str = "\
 partitions:
   - name: default
@@ -45,7 +45,7 @@ const GONE: &str = "attacks-gone";
 /// The audience of tokens, if one is required.
 const AUDIENCE: &str = "queuewarden";
 
-/// The time without data after which the answer counts as complete.
+/// How long no data must arrive before a response is considered complete.
 const SILENCE: Duration = Duration::from_millis(400);
 
 pub(super) struct Stage<'cluster> {
@@ -92,8 +92,8 @@ impl<'cluster> Stage<'cluster> {
         Ok(stage)
     }
 
-    /// Prepares a target whose webhooks are for one client, whose tokens are for one audience, and which does
-    /// not serve two endpoints.
+    /// Prepares a target whose webhooks accept one client, whose tokens must be for one audience, and which
+    /// does not serve two endpoints.
     pub(super) async fn closed(cluster: &'cluster TestCluster) -> Result<Self> {
         installed(cluster).await?;
         cluster.apply_kustomization("manifests/access").await?;
@@ -207,7 +207,7 @@ impl<'cluster> Stage<'cluster> {
         self.endpoints.client_with(&own)
     }
 
-    /// Returns the token that this attacker shows to queuewarden.
+    /// Returns the token that this attacker sends to queuewarden.
     fn token(&self, who: Who) -> Result<Option<String>> {
         let name = match who {
             Who::Stranger => return Ok(None),
@@ -237,7 +237,7 @@ impl<'cluster> Stage<'cluster> {
         Ok(Client::try_from(kubeconfig::load(self.kubeconfigs.get(name).context("no kubeconfig")?).await?)?)
     }
 
-    /// Makes an honest request to the server that was attacked.
+    /// Makes an honest request to the attacked server.
     pub(super) async fn honest(&self, attacked: &Step) -> Result<()> {
         let pod = json!({"metadata": {"name": "p", "namespace": "jobs"}, "spec": {}});
         let (who, step, words) = match (attacked.to, attacked.path.as_str()) {
@@ -292,7 +292,7 @@ impl<'cluster> Stage<'cluster> {
         Ok(())
     }
 
-    /// Checks the log: no name has written a line of its own, and no request has caused an internal error.
+    /// Checks the log: no name has injected a line, and no request has caused an internal error.
     pub(super) async fn has_logged_nothing_odd(&self) -> Result<()> {
         let log = self.operator.log().await?;
         for line in log.lines().filter(|line| !line.is_empty()) {
@@ -306,7 +306,7 @@ impl<'cluster> Stage<'cluster> {
         Ok(())
     }
 
-    /// Checks that after an honest change the queues are unchanged except for it.
+    /// Checks that an honest change changes the queues, and that nothing else has.
     pub(super) async fn has_changed_nothing(&self) -> Result<()> {
         grant(self.cluster, "honest", "root.test", "baseAcl: Extend, submit: {users: [honest]}").await?;
         let now = live(self.cluster).await?;
@@ -320,7 +320,7 @@ impl<'cluster> Stage<'cluster> {
     }
 }
 
-/// Returns a review of a `QueueAcl` that lets somebody submit to root.prod.
+/// Returns a review of a `QueueAcl` that lets `user` submit to root.prod.
 pub(super) fn acl(user: &str) -> Value {
     let object = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": "x"},
         "spec": {"queue": "root.prod", "baseAcl": "Extend", "submit": {"users": [user]}}});
@@ -329,7 +329,7 @@ pub(super) fn acl(user: &str) -> Value {
     with(review, &json!({"namespace": null, "kind": version, "resource": version}))
 }
 
-/// Installs rights, policies and objects; no operator runs yet.
+/// Installs permissions, policies and objects; no operator runs yet.
 async fn installed(cluster: &TestCluster) -> Result<()> {
     cluster.install().await?;
     cluster.install_https().await?;
@@ -387,8 +387,8 @@ fn forged(claims: &str, signature: &str) -> Result<String> {
     Ok(format!("{claims}.{signature}"))
 }
 
-/// Sends bytes, and reads until the other side has closed, or is silent for a while. More than one answer
-/// counts as none.
+/// Sends bytes, and reads until the other side has closed or has been silent for a while. More than one
+/// response is treated as no response.
 async fn exchanged(mut stream: impl AsyncRead + AsyncWrite + Unpin, bytes: &[u8]) -> Result<Got> {
     // A write error is ignored, because the other side may have closed before.
     let _ = stream.write_all(bytes).await;

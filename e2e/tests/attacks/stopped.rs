@@ -180,7 +180,7 @@ fn writers() -> Vec<Attack> {
         by_policy(
             "a grant without a name while nobody answers",
             json!({}),
-            &["queuewarden-delegation", "no cluster administrator"],
+            &["queuewarden-delegation", "not a cluster administrator"],
         ),
         by_policy(
             "a grant in the boss' name while nobody answers",
@@ -201,7 +201,7 @@ fn writers() -> Vec<Attack> {
             "removing what is granted while nobody answers",
             Who::Delegate,
             api("DELETE", &format!("{acls}/honest"), &Value::Null),
-            Refused(403, &["queuewarden-delegation", "is a cluster administrator's"]),
+            Refused(403, &["queuewarden-delegation", "belongs to a cluster administrator"]),
         ),
         attack(
             "a role of the mirror for oneself while nobody answers",

@@ -1,4 +1,4 @@
-//! Attacks on `/user-info` and `/user-info/check`: another's name on a workload, in every kind and form.
+//! Attacks on `/user-info` and `/user-info/check`: another user's name on a workload, in every kind and form.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ pub(super) fn attacks() -> Vec<Attack> {
     [kinds(), forms(), lookalikes(), duplicates(), changes(), unreadable(), requests()].concat()
 }
 
-/// Returns attacks with the boss' name at every location from which a pod gets its own.
+/// Returns attacks with the boss's name at every location that a pod can get its name from.
 fn kinds() -> Vec<Attack> {
     let boss = || claim("boss");
     let of = |kind, place| review(kind, &nest(place, boss()));
@@ -92,7 +92,7 @@ fn kinds() -> Vec<Attack> {
                     json!({(format!(r#"{INFO}={{"user":"boss","groups":["a"#)): r#"b"]}"#}),
                 ),
             ),
-            &["(spec.driver)", "is none that annotations have"],
+            &["(spec.driver)", "is not a valid annotation key"],
         ),
         added(
             "a replica of a PyTorchJob whose name is part of a pointer",
@@ -115,8 +115,8 @@ fn kinds() -> Vec<Attack> {
     ]
 }
 
-/// Returns attacks with texts that YuniKorn reads as another name than people do, passed on by an operator
-/// that may set names.
+/// Returns attacks with texts that YuniKorn reads as a different name than people do, passed on by an
+/// operator that may set names.
 fn forms() -> Vec<Attack> {
     let handed_on = |name, text: &str, words| {
         let by = json!({"userInfo": {"username": SPARK, "groups": ["system:serviceaccounts"]}});
@@ -139,38 +139,42 @@ fn forms() -> Vec<Attack> {
             r#"{"user":"mallory"}{"user":"boss"}"#,
             &["trailing characters"],
         ),
-        handed_on("a list instead of an object", r#"["boss",["bosses"]]"#, &["it is no JSON object"]),
+        handed_on("a list instead of an object", r#"["boss",["bosses"]]"#, &["it is not a JSON object"]),
         handed_on("a user who is null", r#"{"user":null}"#, &["null, expected a string"]),
         handed_on("groups in one text", r#"{"user":"mallory","groups":"bosses"}"#, &["expected a sequence"]),
         handed_on("no user but groups", r#"{"groups":["bosses"]}"#, &["it names no user"]),
         handed_on("a further key", r#"{"user":"mallory","uid":"0"}"#, &["unknown field `uid`"]),
         handed_on("half a surrogate", r#"{"user":"boss\ud800"}"#, &["hex escape"]),
-        handed_on("YAML that is no JSON", "user: boss", &["it is no JSON object"]),
+        handed_on("YAML that is no JSON", "user: boss", &["it is not a JSON object"]),
     ]
 }
 
-/// Returns attacks with names that look like the requester's own, and annotations that are no text.
+/// Returns attacks with names that look like the requester's own, and annotations that are not strings.
 fn lookalikes() -> Vec<Attack> {
     let text = |user: &str, groups: &[&str]| json!(json!({"user": user, "groups": groups}).to_string());
     let own = ["people", "system:authenticated"];
     let one = |name, said: Value, words| added(name, &pod(&said), words);
     vec![
-        one("a Cyrillic letter", text("mаllory", &own), &["it names user", "none of trustControllers"]),
+        one("a Cyrillic letter", text("mаllory", &own), &["it names user", "externalGroups do not allow it"]),
         one(
             "a space behind the name",
             text("mallory ", &own),
-            &["it names user", "none of trustControllers"],
+            &["it names user", "externalGroups do not allow it"],
         ),
         one(
             "a letter without width",
             text("mal\u{200b}lory", &own),
-            &["it names user", "none of trustControllers"],
+            &["it names user", "externalGroups do not allow it"],
         ),
-        one("a capital", text("Mallory", &own), &["it names user `Mallory`", "none of trustControllers"]),
+        one(
+            "a capital",
+            text("Mallory", &own),
+            &["it names user `Mallory`", "externalGroups do not allow it"],
+        ),
         one(
             "a name that turns the line round",
             text("\u{202e}ssob", &own),
-            &["it names user", "none of trustControllers"],
+            &["it names user", "externalGroups do not allow it"],
         ),
         one(
             "a line break and a line of a log",
@@ -183,14 +187,14 @@ fn lookalikes() -> Vec<Attack> {
             &["it names user `mallory`"],
         ),
         one("one's own name without one's groups", text("mallory", &[]), &["it names user `mallory`"]),
-        one("a number", json!(0), &["it is no text but"]),
-        one("a list", json!(["boss"]), &["it is no text but"]),
-        one("an object", json!({"user": "boss"}), &["it is no text but"]),
-        one("a truth", json!(true), &["it is no text but"]),
+        one("a number", json!(0), &["it is not a string but"]),
+        one("a list", json!(["boss"]), &["it is not a string but"]),
+        one("an object", json!({"user": "boss"}), &["it is not a string but"]),
+        one("a truth", json!(true), &["it is not a string but"]),
     ]
 }
 
-/// Returns attacks with JSON that has a key twice: API servers take the last one.
+/// Returns attacks with JSON that has a key twice: API servers use the last one.
 fn duplicates() -> Vec<Attack> {
     let own = r#"{\"user\":\"mallory\",\"groups\":[\"people\",\"system:authenticated\"]}"#;
     let boss = r#"{\"user\":\"boss\"}"#;
@@ -268,11 +272,11 @@ fn changes() -> Vec<Attack> {
             &update(&alice, &say(own.clone())),
             &["it was set before and would be changed"],
         ),
-        added("no name any more", &update(&alice, &none), &["it was set before and would be taken away"]),
+        added("no name any more", &update(&alice, &none), &["it was set before and would be removed"]),
         added("a name that no other group had", &swapped, &["it was set before and would be changed"]),
-        finally("no name at the end", &none, &["it is missing at the end"]),
+        finally("no name at the end", &none, &["it is still missing"]),
         finally("another's name at the end", &boss, &[BOSS]),
-        finally("a number at the end", &say(json!({INFO: 1})), &["it is no text but"]),
+        finally("a number at the end", &say(json!({INFO: 1})), &["it is not a string but"]),
         checked(
             "another name at the end of a change",
             &update(&say(own.clone()), &boss),
@@ -281,12 +285,12 @@ fn changes() -> Vec<Attack> {
         checked(
             "no name at the end of a change",
             &update(&say(own), &none),
-            &["it was set before and would be taken away"],
+            &["it was set before and would be removed"],
         ),
     ]
 }
 
-/// Returns attacks with objects that are made unreadable so that nobody checks them.
+/// Returns attacks with objects that are made unreadable to avoid a check.
 fn unreadable() -> Vec<Attack> {
     let groups = |number: usize| {
         let group = json!({"template": {"metadata": {"annotations": claim("boss")}}});
@@ -343,7 +347,7 @@ fn unreadable() -> Vec<Attack> {
         added(
             "a requester without a name",
             &with(review(POD, &json!({})), &json!({"userInfo": null})),
-            &["who asks has no name to add"],
+            &["the requester has no name that could be added"],
         ),
     ]
 }

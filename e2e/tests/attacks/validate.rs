@@ -9,7 +9,7 @@ use super::{Attack, as_sent, get, post, with};
 
 const PATH: &str = "/validate";
 
-/// Returns the review in the name of a cluster administrator, so that nothing is refused because of its
+/// Returns the review under the name of a cluster administrator, so that nothing is refused because of its
 /// writer.
 fn trusted(review: Value) -> Value {
     with(review, &json!({"userInfo": {"username": "root", "groups": ["system:masters"]}}))
@@ -26,16 +26,16 @@ pub(super) fn attacks() -> Vec<Attack> {
     [names(), writers(), kinds(), requests()].concat()
 }
 
-/// Returns attacks with names and paths in the syntax of the text into which they are rendered.
+/// Returns attacks with names and paths that contain syntax of the rendered text.
 fn names() -> Vec<Attack> {
     let granted = |name, spec: &Value, expected| {
         let spec = json!({"object": {"spec": spec}});
         Attack::by_stranger(name, post(PATH, trusted(with(acl("ann"), &spec))), expected)
     };
-    // Nobody gains anything by such a name: it is not written.
+    // No one gains anything through such a name, because it is not written.
     let dropped = |words| Without(200, words, &["may submit", "gains submit", "grants submit"]);
     let user = |name, user: &str, words| granted(name, &json!({"submit": {"users": [user]}}), dropped(words));
-    // Such a name is granted to whoever has exactly this name, and to nobody else.
+    // A grant of such a name applies to a user with exactly this name and to no one else.
     let exactly = |words| Without(200, words, &["to everyone", "user ann", "user eve", "group devs"]);
     let odd = |name, user: &str, words| granted(name, &json!({"submit": {"users": [user]}}), exactly(words));
     let groups = |group: &str| json!({"submit": {"users": null, "groups": [group]}});
@@ -54,9 +54,9 @@ fn names() -> Vec<Attack> {
         user(
             "everybody as a user",
             "*",
-            &["the user `*` is dropped", "in a list of names `*` is no wildcard"],
+            &["the user `*` is dropped", "`*` is not a wildcard in a list of names"],
         ),
-        odd("two users in one", "ann,eve", &["to user `ann,eve`", "the exact name"]),
+        odd("two users in one", "ann,eve", &["to user `ann,eve`", "granted literally"]),
         user("a user of one space", " ", &["the user ` ` is dropped"]),
         user("an escape sequence in a user", "ann\u{1b}[2J", &["the user `ann\\\\u{1b}[2J` is dropped"]),
         odd("a tag of YAML as a user", "!!python/object", &["to user `!!python/object`"]),
@@ -65,20 +65,16 @@ fn names() -> Vec<Attack> {
         group("a line break in a group", "devs\n", &["the group `devs\\\\n` is dropped"]),
         group("everybody as a group", "*", &["the group `*` is dropped"]),
         acl("an ACL with a line break", "ann\n*", dropped(&["the user `ann\\\\n*` is dropped"])),
-        acl("an ACL with two spaces", "ann  devs", Denied(&["more than one space"])),
+        acl("an ACL with two spaces", "ann  devs", Denied(&["more than one consecutive space"])),
         granted("a user without letters", &json!({"submit": {"users": [""]}}), Denied(&["it is empty"])),
         queue(
             "a queue with a line break",
             "root.prod\n      submitacl: '*'",
-            &["`\\n` cannot be part of a queue's name"],
+            &["`\\n` is not allowed in a queue name"],
         ),
-        queue(
-            "a queue that begins a mapping",
-            "root.prod: {a: b}",
-            &["` ` cannot be part of a queue's name"],
-        ),
+        queue("a queue that begins a mapping", "root.prod: {a: b}", &["` ` is not allowed in a queue name"]),
         queue("a queue that climbs", "root.prod/../test", &["root.prod/../test"]),
-        queue("a queue that ends in a space", "root.prod ", &["` ` cannot be part of a queue's name"]),
+        queue("a queue that ends in a space", "root.prod ", &["` ` is not allowed in a queue name"]),
         queue("a queue beside the root", "prod", &["`prod`"]),
     ]
 }
@@ -94,7 +90,12 @@ fn writers() -> Vec<Attack> {
     let none = json!({});
     let old = acl("ann").pointer("/request/object").cloned();
     vec![
-        by("a writer without a name", &json!(null), &none, &["cannot ask Kubernetes"]),
+        by(
+            "a writer without a name",
+            &json!(null),
+            &none,
+            &["cannot check your permissions with Kubernetes"],
+        ),
         by(
             "a writer in a group of masters by another case",
             &json!({"username": "eve", "groups": ["System:Masters"]}),
@@ -146,7 +147,7 @@ fn kinds() -> Vec<Attack> {
             json!({"spec": {"queue": 7}}),
             &["queue: invalid type: integer `7`"],
         ),
-        object("no object and no old one", Value::Null, &["neither object nor oldObject"]),
+        object("no object and no old one", Value::Null, &["no object and no oldObject"]),
         object(
             "users in one text",
             json!({"spec": {"submit": {"users": "ann"}}}),
@@ -180,12 +181,12 @@ fn kinds() -> Vec<Attack> {
         policy(
             "an expression that grows",
             json!({"externalUsers": ["((((a{100}){100}){100}){100})"]}),
-            &["externalUsers: `{100}` is a count that Go refuses"],
+            &["externalUsers: `{100}` is not a valid repetition count in Go"],
         ),
         policy(
             "a path of templates that is none",
             json!({"userInfo": {"mode": "Enforce", "templates": [{"group": "g", "resource": "r", "path": "spec..x"}]}}),
-            &["userInfo.templates[0].path: `` is no field"],
+            &["userInfo.templates[0].path: `` is not a field"],
         ),
     ]
 }

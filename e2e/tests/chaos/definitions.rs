@@ -28,7 +28,7 @@ async fn definitions_are_deleted_and_what_they_granted_stays() -> Result<()> {
             cluster.kubectl(&[&["delete", "crd"], gone].concat()).await?;
             last(length(3, 30)).await;
             ensure!(operator.get("/livez").await.is_ok());
-            // No grant is withdrawn before the kind is back: then there are objects again, or there are none.
+            // No grant is withdrawn before the kind is back and shows whether there are objects.
             chaos.grant_history.check().await?;
             let since = chaos.grant_history.now().await?;
             cluster.apply_kustomization("manifests").await?;
@@ -47,7 +47,8 @@ async fn definitions_are_deleted_and_what_they_granted_stays() -> Result<()> {
 /// Returns objects that every schema would refuse.
 fn malformed() -> Vec<(&'static str, Value)> {
     let mut deep = json!("alice");
-    // Deeper ones are no JSON to serde_json, which stops at 128: the test could not read them back.
+    // serde_json, which stops at a depth of 128, could not parse deeper objects, so the test could not read
+    // them back.
     for _ in 0..50 {
         deep = json!({"users": [deep]});
     }
@@ -72,7 +73,7 @@ fn malformed() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Makes the schema accept every object, whatever is in it.
+/// Makes the schema accept every object with any content.
 async fn without_validation(cluster: &TestCluster) -> Result<()> {
     let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client()?);
     for name in DEFINITIONS {
@@ -117,11 +118,11 @@ async fn objects_that_no_schema_would_let_in_grant_nothing_and_stop_nothing() ->
             let refused = Expected { r#type: "Accepted", status: "False", reason: None };
             cluster.wait_for(Kind::QueueAcl, name, refused, PATIENCE).await?;
         }
-        // A status that somebody else wrote is no cause for a run, but the next run puts it right.
+        // A status that another client wrote does not trigger a run, but the next run corrects it.
         chaos.change().await?;
         chaos.recovers(&operator, LONG).await?;
 
-        // The same is true of the one object on which everything depends.
+        // The same is true of the one object that everything depends on.
         for spec in [json!("text"), json!({"schedulerUrl": 7}), json!({"outputConfigMap": ["*"]})] {
             let change = json!([{"op": "replace", "path": "/spec", "value": spec}]).to_string();
             cluster.kubectl(&["patch", "yunikornconfig", "default", "--type=json", "-p", &change]).await?;

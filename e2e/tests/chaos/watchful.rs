@@ -1,4 +1,4 @@
-//! Tests the history itself: it finds what it must find.
+//! Tests that the history itself detects violations.
 
 use anyhow::{Result, ensure};
 use queuewarden_e2e::test_cluster::BASE;

@@ -1,5 +1,5 @@
-//! Imports a fair-scheduler.xml with each form of ACL in Cloudera's reading; the operator renders it and the
-//! scheduler loads it. Pods show that access is as in Cloudera's handbook.
+//! Imports a fair-scheduler.xml with each form of ACL as Cloudera interprets it; the operator renders it and
+//! the scheduler loads it. Pods show that access matches Cloudera's handbook.
 
 use std::collections::BTreeSet;
 
@@ -33,11 +33,11 @@ const FROM: [&str; 8] = [
 const AT_ONCE: usize = 8;
 /// Groups that the file does not name.
 const OTHERS: [&str; 2] = ["lab_f", "strangers"];
-/// Names that mean nobody by the handbook, but are ordinary names to Hadoop: they are left out.
+/// Names that mean nobody according to the handbook, but are ordinary names to Hadoop. They are left out.
 const NOBODY: [&str; 2] = ["NOUSERS", "NOGROUPS"];
 
 #[tokio::test]
-async fn who_gets_in_by_the_handbook_gets_in_by_the_scheduler() -> Result<()> {
+async fn imported_access_matches_the_cloudera_handbook() -> Result<()> {
     TestCluster::with(async |cluster| {
         let directory = case("");
         let manifests = import(&directory, &FROM).await?;
@@ -68,7 +68,7 @@ fn base(skeleton: &str) -> String {
     )
 }
 
-/// Submits as everyone whom the file names, and as the others, into every queue that takes applications.
+/// Submits as every user named in the file, and as others, to every queue that takes applications.
 async fn decisions(cluster: &TestCluster) -> Result<()> {
     let source = source()?;
     let holders = Holders::new(&source);
@@ -128,7 +128,7 @@ fn source() -> Result<Source> {
     Source::fair(wanted, &mut findings).with_context(|| format!("{findings:?}"))
 }
 
-/// Submits as a user in a group that nothing names, or as a member of the group whom nothing names.
+/// Submits as a user, in a group that is not named anywhere, or as an unnamed member of a group.
 async fn submit(cluster: &TestCluster, subject: &Subject, queue: &str) -> Result<Outcome> {
     match subject {
         Subject::User(user) => cluster.submit(user, &["unnamed"], queue).await,

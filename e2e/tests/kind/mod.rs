@@ -1,5 +1,5 @@
-//! Tests what needs nodes: pods that run, the network of Services, drained and restarted nodes. They run on
-//! the cluster of `e2e/kind.sh`, where Helm has installed queuewarden, one after the other: `just kind`.
+//! Tests that need nodes: running pods, the network of Services, drained and restarted nodes. They run on the
+//! cluster of `e2e/kind.sh`, where Helm has installed queuewarden, in sequence: `just kind`.
 
 mod api_server;
 mod endpoints;
@@ -22,11 +22,11 @@ use tokio::process::Command;
 
 /// The image that the nodes have (`charts/queuewarden/ci/kind-values.yaml`).
 const IMAGE: &str = "queuewarden:e2e";
-/// What all objects of an installation have.
+/// The label of all objects of an installation.
 const LABEL: &str = "app.kubernetes.io/name=queuewarden";
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Returns what a program prints that `e2e/kind/cluster.sh run` has in `PATH`: docker, helm or kind.
+/// Returns the output of a program that `e2e/kind/cluster.sh run` has in its `PATH`: docker, helm or kind.
 async fn run(program: &str, args: &[&str]) -> Result<String> {
     let mut command = Command::new(program);
     command.args(args).current_dir(REPOSITORY).stdin(Stdio::null()).kill_on_drop(true);
@@ -36,8 +36,8 @@ async fn run(program: &str, args: &[&str]) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Installs the chart, or upgrades to exactly these values beside those for the image, and waits until all of
-/// it is ready.
+/// Installs the chart, or upgrades it to exactly these values and the values for the image, and waits until
+/// everything is ready.
 async fn helm(cluster: &TestCluster, values: &[&str]) -> Result<()> {
     let image = format!("{CHART}/ci/kind-values.yaml");
     let set = values.join(",");
@@ -58,7 +58,7 @@ async fn helm(cluster: &TestCluster, values: &[&str]) -> Result<()> {
     .await
 }
 
-/// Switches queuewarden on, as docs/install.md says, and waits until it runs what it has written.
+/// Enables queuewarden, following docs/install.md, and waits until the scheduler runs its text.
 async fn switch_on(cluster: &TestCluster) -> Result<()> {
     cluster.apply_kustomization("manifests/config").await?;
     cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await.map(drop)
@@ -79,7 +79,7 @@ async fn create_as(cluster: &TestCluster, user: &str, object: &Value) -> Result<
 }
 
 /// Returns a pod specification that a kubelet can run without a registry: queuewarden's own image, which
-/// prints its version, or waits.
+/// prints its version or waits.
 fn pod(queue: &str, application: &str, waits: bool) -> Value {
     let container = if waits {
         json!({"name": "c", "image": "registry.k8s.io/pause:3.10"})
@@ -104,7 +104,7 @@ fn merged(mut one: Value, other: Value) -> Value {
     one
 }
 
-/// Waits until as many pods of the namespace as given are in this phase, and returns the list of them all.
+/// Waits until this many pods of the namespace are in this phase, and returns the list of all pods.
 async fn phase(cluster: &TestCluster, selector: &str, phase: &str, count: usize) -> Result<Value> {
     eventually(&format!("{count} pods {selector} to be {phase}"), LONG, || async {
         let list = cluster.kubectl(&["get", "pods", "-n", NAMESPACE, "-l", selector, "-o", "json"]).await?;
@@ -163,5 +163,5 @@ async fn leader(cluster: &TestCluster) -> Result<(String, String)> {
     Ok((node.to_owned(), uid.to_owned()))
 }
 
-/// The time that a client gives a request: longer than a webhook may take.
+/// The timeout of a client's request, which is longer than a webhook may take.
 const REQUEST: Duration = Duration::from_secs(15);

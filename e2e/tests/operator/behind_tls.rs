@@ -20,7 +20,7 @@ use crate::cli::ask;
 /// The namespace of the scheduler, and the Secret that `manifests/scheduler-secret` lets queuewarden read.
 const NAMESPACE: &str = "yunikorn";
 const SECRET: &str = "queuewarden-scheduler";
-/// A year in which certificates are valid, and one in which they were.
+/// A year when certificates are valid, and a year when they have expired.
 const VALID: i32 = 2099;
 const OVER: i32 = 2019;
 
@@ -29,7 +29,7 @@ pub(super) fn status(reason: &str) -> &'static str {
     if reason == "Loaded" { "True" } else { "Unknown" }
 }
 
-/// A scheduler behind TLS that the `YuniKornConfig` names.
+/// A scheduler behind TLS, as configured in the `YuniKornConfig`.
 pub(super) struct BehindTls<'cluster> {
     cluster: &'cluster TestCluster,
     authority: Authority,
@@ -39,7 +39,7 @@ pub(super) struct BehindTls<'cluster> {
 }
 
 impl<'cluster> BehindTls<'cluster> {
-    /// Starts the proxy, and names it with its authority and a Secret that does not exist yet.
+    /// Starts the proxy, and configures it with its authority and a Secret that does not exist yet.
     pub(super) async fn start(cluster: &'cluster TestCluster) -> Result<Self> {
         let authority = Authority::new()?;
         let identity = authority.server(VALID)?;
@@ -87,7 +87,7 @@ impl<'cluster> BehindTls<'cluster> {
         Ok(())
     }
 
-    /// Makes each fault and rotates the token, and returns to a scheduler that is loaded. `sees` waits for a
+    /// Causes each fault and rotates the token, and returns to a scheduler that is loaded. `sees` waits for a
     /// reason of `Loaded`.
     pub(super) async fn each_fault(&self, mut sees: impl AsyncFnMut(&str) -> Result<()>) -> Result<()> {
         sees("SchedulerSecretInvalid").await?;
@@ -140,7 +140,7 @@ async fn a_scheduler_behind_tls_is_read_with_each_kind_of_credentials() -> Resul
         let clients = Authority::new()?;
         behind.proxy.show(&behind.identity, Some(&clients))?;
         loaded("SchedulerUnauthorized").await?;
-        // cert-manager writes the authority beside a client certificate.
+        // cert-manager stores the authority in the same Secret as a client certificate.
         let client = clients.client("queuewarden")?;
         let authority = behind.authority.pem();
         let values = [

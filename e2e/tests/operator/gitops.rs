@@ -1,9 +1,9 @@
-//! Tests Helm, Argo CD and Flux, which apply the objects and the base again and again: the output stays right
-//! and is written seldom, and no release fails.
+//! Tests Helm, Argo CD and Flux, which apply the objects and the base repeatedly: the output stays correct
+//! and is rarely written, and no release fails.
 //!
-//! The tools themselves are not run. Only their requests count, so each is imitated by its own requests, with
-//! its field manager and its handling of conflicts. kubectl cannot do that: its server-side apply takes over
-//! fields that were applied client-side.
+//! The tools themselves are not run. Only their requests matter, so each tool is imitated by requests with
+//! its field manager and its handling of conflicts. kubectl cannot do that, because its server-side apply
+//! takes over fields that were applied client-side.
 
 use anyhow::{Result, ensure};
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
@@ -26,12 +26,12 @@ struct Tool {
     strategy: Strategy,
 }
 
-/// The strategy by which a tool applies.
+/// How a tool applies.
 enum Strategy {
-    /// A merge of what it applied last, what it applies now and the current object (Helm 3; `kubectl apply`,
-    /// and so Argo CD by default).
+    /// A merge of the last applied object, the newly applied one and the current object (Helm 3; `kubectl
+    /// apply`, and so Argo CD by default).
     Merge,
-    /// Server-side apply; a conflict fails the release (Helm 4), or does not count (Argo CD with
+    /// Server-side apply; a conflict fails the release (Helm 4), or is ignored (Argo CD with
     /// `ServerSideApply=true`).
     Apply { force: bool },
     /// Server-side apply by force of the objects that differ in a dry run (Flux).
@@ -65,8 +65,7 @@ fn three_way(old: &Value, new: &Value, there: &Value) -> Map<String, Value> {
     patch
 }
 
-/// Returns the part of an object that a tool compares: without owners, and without what others say about the
-/// object.
+/// Returns the part of an object that a tool compares: without owners, and without fields that others set.
 fn compared(object: &DynamicObject) -> Result<Value> {
     let mut value = serde_json::to_value(object)?;
     if let Some(object) = value.as_object_mut() {
@@ -126,7 +125,7 @@ impl Tool {
     }
 }
 
-/// Returns the objects of the repository, or the release, in this round: in most rounds nothing new.
+/// Returns the objects of the repository, or the release, in this round; most rounds contain no changes.
 fn wanted(round: usize) -> [Value; 2] {
     let (grant, tree) = (round / 4, round / 10);
     let acl = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl",
@@ -153,7 +152,8 @@ async fn lives_with(tool: Tool) -> Result<()> {
         let _operator = queuewarden_e2e::Operator::start(cluster).await?;
         cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
         let mark = cluster.audit()?.mark()?;
-        // Objects that changed, and rounds in which any did: what changes together may be written together.
+        // Objects that changed, and rounds in which any object changed: changes in the same round may be
+        // written together.
         let (mut last, mut objects, mut rounds) = (wanted(0), 0, 0);
         for round in 1..=ROUNDS {
             let now = wanted(round);

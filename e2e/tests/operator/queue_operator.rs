@@ -1,5 +1,5 @@
-//! Tests queuewarden beside `YuniKorn`'s queue operator, planned for 1.10 (k8shim pull request 1049), which
-//! [`QueueOperator`] imitates.
+//! Tests queuewarden together with `YuniKorn`'s queue operator, planned for 1.10 (k8shim pull request 1049),
+//! which [`QueueOperator`] imitates.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -16,7 +16,7 @@ use super::{KEY, acl, apply, config_is, configure, grant, live, live_when, runni
 use crate::cli::ask;
 use crate::pages::{blocks, desk};
 
-/// The definition of its kind, as far as it matters here.
+/// The relevant part of its kind's definition.
 const DEFINITION: &str = "
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -34,9 +34,9 @@ spec:
 /// A namespace that `YuniKorn` does not read, as docs/install.md names it.
 const TREE: &str = "yunikorn-tree";
 
-/// `YuniKorn`'s queue operator: each round makes the whole queue tree of all `Queue` objects, sets it in the
-/// one key of `yunikorn-configs` and replaces that object, which keeps its other keys. A conflict ends the
-/// round.
+/// `YuniKorn`'s queue operator: in each round it builds the whole queue tree from all `Queue` objects, sets
+/// it in the one key of `yunikorn-configs` and replaces that object, which keeps its other keys. A conflict
+/// ends the round.
 struct QueueOperator {
     queues: Api<DynamicObject>,
     maps: Api<ConfigMap>,
@@ -55,7 +55,7 @@ impl QueueOperator {
 
     async fn new(cluster: &TestCluster, target: &str) -> Result<Self> {
         let mut config = kubeconfig::load(cluster.kubeconfig()).await?;
-        // It sets no field manager: the API server takes the name of the program.
+        // It sets no field manager, so the API server uses the name of the program.
         let agent = "yunikorn-queue-operator/v1.10.0 (linux/amd64) kubernetes/$Format".parse()?;
         config.headers.push((http::header::USER_AGENT, agent));
         let client = Client::try_from(config)?;
@@ -113,7 +113,7 @@ async fn add(cluster: &TestCluster, name: &str, submit: &str) -> Result<()> {
     apply(cluster, &queue.to_string()).await
 }
 
-/// Fails unless every version has the text of one writer as a whole, and the key of somebody else.
+/// Fails unless every version has the complete text of one writer, and the other client's key.
 fn whole(versions: &[Version], theirs: &str) -> Result<()> {
     let (mut by_them, mut by_us) = (0, 0);
     for Version { revision, data } in versions {
@@ -152,7 +152,7 @@ async fn queue_operator_that_keeps_writing_is_named_with_what_to_do() -> Result<
         let other = QueueOperator::install(cluster, yunikorn::NAMESPACE).await?;
         let (client, theirs) = (cluster.client()?, other.text().await?);
         let begin = revision(&client).await?;
-        // Later versions of the request watch the ConfigMap: each of our repairs is answered.
+        // Later versions of the pull request watch the ConfigMap, so each of our repairs is overwritten.
         let message = eventually("Contended", LONG, || async {
             other.reconcile().await?;
             let conditions = cluster.conditions(Kind::YuniKornConfig, "default").await?;
@@ -168,7 +168,7 @@ async fn queue_operator_that_keeps_writing_is_named_with_what_to_do() -> Result<
         let checks = ask(cluster.kubeconfig(), "check").await?;
         ensure!(checks.out.contains("queues.yunikorn.apache.org is installed"), "{checks}");
 
-        // It is stopped. Nothing of it stays.
+        // It is stopped, and leaves nothing.
         live_when(cluster, "our text to be back", |text| text.contains("'alice'")).await?;
         config_is(cluster, is_true("Applied"), LONG).await?;
         ensure!(cluster.submit("bob", &["ops"], "root.dev").await?.is_rejected());
@@ -210,7 +210,7 @@ async fn queue_operator_in_another_namespace_makes_the_base_and_its_acls_count()
         submits(cluster, "bob", &["ops"], "root.prod", false).await?;
         submits(cluster, "bob", &["ops"], "root.dev", true).await?;
 
-        // A Queue is added; queuewarden's output is not touched by its operator.
+        // A Queue is added. Its operator does not touch queuewarden's output.
         add(cluster, "batch", "carol").await?;
         other.reconcile().await?;
         cluster.shell(folder.path(), &copies).await?;

@@ -1,4 +1,4 @@
-//! Tests that the checksum of a scheduler counts only where queuewarden was compared with its release.
+//! Tests that a scheduler's checksum is trusted only if queuewarden was compared with its release.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 
 use super::{apply, config_is, configure, grant, other_version, running};
 
-/// The time within which an upgrade of the scheduler is noticed.
+/// The time within which an upgrade of the scheduler must be noticed.
 const NOTICE: Duration = Duration::from_mins(1);
 const UNPROVEN: Expected<'_> =
     Expected { r#type: "Loaded", status: "Unknown", reason: Some("VersionUnproven") };
 
-/// A server that answers as the real scheduler does, and reports another release.
+/// A server that answers like the real scheduler, but reports a different release.
 #[derive(Debug, Clone)]
 struct MadeUp {
     real: Rest,
@@ -58,7 +58,7 @@ async fn version(cluster: &TestCluster) -> Result<Value> {
 }
 
 #[tokio::test]
-async fn a_release_that_queuewarden_was_not_compared_with_is_never_loaded() -> Result<()> {
+async fn untested_release_is_never_loaded() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -74,7 +74,7 @@ async fn a_release_that_queuewarden_was_not_compared_with_is_never_loaded() -> R
         let expected = json!({"version": "1.10", "source": "Scheduler", "reported": "1.10.0"});
         ensure!(version(cluster).await? == expected, "{}", version(cluster).await?);
 
-        // An upgrade to one that it was compared with, and back.
+        // An upgrade to a release that queuewarden was compared with, and back.
         for (release, wanted) in [("1.9.0", is_true("Loaded")), ("1.10.0", UNPROVEN), ("1.9.1", is_true("Loaded"))] {
             made_up.report(release);
             let begin = Instant::now();
@@ -83,13 +83,13 @@ async fn a_release_that_queuewarden_was_not_compared_with_is_never_loaded() -> R
         }
         grant(cluster, "prod", "root.prod", "submit: {users: [sue]}").await?;
 
-        // Nothing but the name of a version in the spec vouches for a build without a release ...
+        // A build without a release is only trusted because of the version in the spec ...
         made_up.report("");
         config_is(cluster, UNPROVEN, NOTICE).await?;
         apply(cluster, &format!("{config}  version: \"1.9\"\n")).await?;
         config_is(cluster, is_true("Loaded"), PATIENCE).await?;
         ensure!(version(cluster).await? == json!({"version": "1.9", "source": "Spec"}));
-        // ... and it does not for one that says otherwise.
+        // ... but not a scheduler that reports a different one.
         made_up.report("1.8.0");
         config_is(cluster, UNPROVEN, NOTICE).await?;
         let expected = json!({"version": "unknown", "source": "None", "reported": "1.8.0"});
@@ -100,7 +100,7 @@ async fn a_release_that_queuewarden_was_not_compared_with_is_never_loaded() -> R
 }
 
 #[tokio::test]
-async fn the_real_scheduler_is_asked_for_its_release() -> Result<()> {
+async fn release_of_the_real_scheduler_is_queried() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());

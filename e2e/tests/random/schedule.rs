@@ -1,4 +1,4 @@
-//! Makes schedules from numbers. A step is printed as one line of JSON and read back from it.
+//! Generates schedules from numbers. A step is printed as one line of JSON and can be parsed again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +15,9 @@ pub(super) struct Draft {
     pub(super) admin: Option<BTreeSet<String>>,
     /// True for `baseAcl: Extend` instead of `Replace`.
     pub(super) extend: bool,
-    /// True when it is written as `acl` instead of as lists.
+    /// True if it is written as `acl` instead of as lists.
     pub(super) raw: bool,
-    /// The begin, in seconds from the moment at which it is applied.
+    /// The start, in seconds after it is applied.
     pub(super) begins: Option<i64>,
     pub(super) ends: Option<i64>,
 }
@@ -33,19 +33,19 @@ pub(super) enum Fault {
     Api,
     /// The scheduler is killed.
     Scheduler,
-    /// The output is edited by somebody else.
+    /// Another client edits the output.
     Edit,
     /// The output is deleted.
     Delete,
-    /// `binaryData` hides the output behind nothing.
+    /// `binaryData` hides the output with an empty value.
     Shadow,
     /// Edits and deletions are not limited to three.
     Often,
-    /// An object is mistyped right after it was narrowed.
+    /// An object gets a typo right after it was narrowed.
     Slip,
-    /// The scheduler is stopped and answers nothing.
+    /// The scheduler is stopped and does not answer.
     Slow,
-    /// `binaryData` hides the output behind another tree.
+    /// `binaryData` hides the output with another tree.
     Packed,
     /// The base is not valid.
     Base,
@@ -76,7 +76,7 @@ impl Fault {
         (Self::Group, "group"),
     ];
 
-    /// Reads names, separated by commas; `all`, `ordinary` and `lasting` are sets.
+    /// Parses comma-separated names; `all`, `ordinary` and `lasting` are sets.
     pub(super) fn read(names: &str) -> Result<BTreeSet<Self>> {
         let mut faults = BTreeSet::new();
         for name in names.split(',').filter(|name| !name.is_empty()) {
@@ -101,16 +101,16 @@ impl Fault {
         Ok(faults)
     }
 
-    /// Returns true if it is about a `ConfigMap` and lasts until it is repaired.
+    /// Returns true if it changes a `ConfigMap` and lasts until it is repaired.
     fn lasts(self) -> bool {
         self == Self::Shadow || self > Self::Slow
     }
 }
 
-/// An edit of the output by somebody else.
+/// An edit of the output by another client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Edit {
-    /// The base, in which everyone may submit.
+    /// The base, where everyone may submit.
     Open,
     /// The text without its first line.
     Header,
@@ -123,7 +123,7 @@ pub(super) enum Edit {
 pub(super) enum Base {
     /// The root lets everyone submit.
     Open,
-    /// Some queues have ACLs of their own.
+    /// Some queues have ACLs.
     Closed,
 }
 
@@ -131,7 +131,7 @@ pub(super) enum Base {
 pub(super) enum Step {
     /// Creates or changes a `QueueAcl`.
     Put(String, Draft),
-    /// Changes the `QueueAcl` to one that the API server accepts and nothing else does.
+    /// Changes the `QueueAcl` to a version that the API server accepts but queuewarden and `YuniKorn` do not.
     Typo(String),
     /// Deletes the `QueueAcl`.
     Delete(String),
@@ -155,9 +155,9 @@ pub(super) enum Step {
     Begin(Fault),
     /// Ends this fault.
     End(Fault),
-    /// Waits until nothing that was withdrawn is in the output, if somebody can write it.
+    /// Waits until the output contains nothing that was withdrawn, if an operator can write it.
     Settle,
-    /// Ends all faults and waits until everything is as it should be and nobody writes any more.
+    /// Ends all faults and waits until everything is in the expected state and writes have stopped.
     Rest,
 }
 
@@ -173,18 +173,18 @@ pub(super) struct Maker {
     faults: BTreeSet<Fault>,
     drafts: BTreeMap<String, Draft>,
     base: Base,
-    /// Lasting faults, with the number of steps that are left.
+    /// Lasting faults, with the number of remaining steps.
     active: BTreeMap<Fault, u32>,
     down: BTreeMap<usize, u32>,
     edits: u32,
     deletions: usize,
-    /// True when the base has been in force since it was set.
+    /// True if the base has been in force since it was set.
     base_proven: bool,
     steps: Vec<Step>,
 }
 
 impl Maker {
-    /// Makes a schedule of about this many steps.
+    /// Generates a schedule of about this many steps.
     pub(super) fn schedule(seed: u64, faults: &BTreeSet<Fault>, length: usize) -> Vec<Step> {
         let mut maker = Self {
             rng: Rng::with_seed(seed),
@@ -254,7 +254,7 @@ impl Maker {
             *left = left.saturating_sub(1);
             *left == 0
         };
-        // Without the API server nothing else can be repaired.
+        // Nothing else can be repaired without the API server.
         let api = self.active.get_mut(&Fault::Api).map(over);
         if api == Some(false) {
             return;
@@ -395,7 +395,7 @@ impl Maker {
         self.put(name.to_owned(), draft);
     }
 
-    /// Narrows an object and mistypes it at once.
+    /// Narrows an object and breaks it by a typo at once.
     fn slip(&mut self) {
         let narrow =
             |draft: &Draft| draft.ends.is_none() && draft.submit.as_ref().is_some_and(|it| it.len() > 1);
@@ -404,7 +404,7 @@ impl Maker {
         let Some(name) = self.rng.choice(names) else { return };
         let Some(mut draft) = self.drafts.get(&name).cloned() else { return };
         draft.submit.as_mut().and_then(BTreeSet::pop_last);
-        // The status waits for the scheduler, and the text does not.
+        // The status waits for the scheduler, but the text does not.
         let alone = self.active.is_empty() && self.rng.bool();
         if alone {
             self.steps.push(Step::Begin(Fault::Slow));
@@ -459,14 +459,14 @@ impl Maker {
     }
 }
 
-/// Reads the steps that a failure has printed: one step of JSON per line.
+/// Reads the steps that a failure has printed: a step of JSON per line.
 pub(super) fn read(lines: &str) -> Result<Vec<Step>> {
     let steps = lines.lines().map(str::trim).filter(|line| !line.is_empty());
     steps.map(|line| serde_json::from_str(line).with_context(|| line.to_owned())).collect()
 }
 
 #[test]
-fn a_schedule_comes_from_its_seed_and_reads_back() -> Result<()> {
+fn schedule_is_reproducible_and_parsed_again() -> Result<()> {
     let faults = Fault::read("all")?;
     let steps = Maker::schedule(7, &faults, 200);
     assert_eq!(steps, Maker::schedule(7, &faults, 200));

@@ -17,11 +17,12 @@ use super::access::{Access, Entry};
 use super::model::{KEY, Model};
 use super::now;
 
-/// Seconds within which a withdrawal reaches the output, and then the scheduler, while somebody can write it.
+/// Seconds within which a withdrawal must reach the output, and then the scheduler, while an operator can
+/// write it.
 const BOUND: f64 = 5.0;
 /// Time between two observations.
 const PERIOD: Duration = Duration::from_millis(120);
-/// Longest wait for an answer; a later one is ignored.
+/// Longest wait for a response; a later one is ignored.
 const ANSWER: Duration = Duration::from_secs(4);
 /// The same for the scheduler.
 const SCHEDULER: Duration = Duration::from_secs(1);
@@ -30,15 +31,15 @@ const SCHEDULER: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) model: Model,
-    /// The number of changes; odd while a step changes something that the model does not have yet.
+    /// The number of changes; odd while a step makes a change that is not in the model yet.
     changes: u64,
-    /// The time since which an operator can write and has had time to take over; `None` while there is none.
+    /// Since when an operator can write and has had time to take over; `None` while no operator can.
     pub(super) writes_from: Option<f64>,
-    /// The time since which the scheduler runs the output's text; `None` while it does not.
+    /// Since when the scheduler has been running the output's text; `None` while it does not.
     pub(super) runs_from: Option<f64>,
-    /// The time since which no fault excuses a status that is late.
+    /// Since when no fault has excused a late status.
     pub(super) status_from: f64,
-    /// The beginning of the last observation without anything withdrawn in the output.
+    /// The start of the last observation without anything withdrawn in the output.
     pub(super) clean_at: f64,
 }
 
@@ -82,9 +83,9 @@ pub(super) struct Watch<'a> {
     maps: Api<ConfigMap>,
     rest: Rest,
     common: &'a Common,
-    /// Entries that are in the output and should not be, with the time since when.
+    /// Entries that are in the output but should not be, and since when.
     written: BTreeMap<Entry, f64>,
-    /// Entries that the scheduler gives and should not, with the time since when.
+    /// Entries that the scheduler grants but should not, and since when.
     running: BTreeMap<Entry, f64>,
 }
 
@@ -119,12 +120,12 @@ impl<'a> Watch<'a> {
                 shared.model.advance(now());
                 (shared.changes, now())
             };
-            // A server that does not answer is stopped, or hangs: then there is nothing to compare.
+            // A server that does not answer is stopped or hangs, so there is nothing to compare.
             let Ok(Ok(look)) = timeout(ANSWER, self.look()).await else { continue };
             let common = self.common;
             let mut shared = common.lock();
             if shared.changes == changes {
-                // States of moments up to now are older than the observation.
+                // States up to now are older than the observation.
                 shared.model.advance(now());
                 shared.model.revision = shared.model.revision.max(look.revision);
                 self.compare(&mut shared, &look, begin)?;
@@ -132,7 +133,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Reads the objects before and after the rest; those that changed meanwhile are left out.
+    /// Reads the objects before and after everything else; objects that changed in between are ignored.
     async fn look(&self) -> Result<Look> {
         let before = self.objects.list(&ListParams::default()).await?;
         let output = self.maps.get_opt(CONFIGS).await?;
@@ -229,8 +230,8 @@ fn status(
             word("message")
         )
     };
-    // At the moment of its end a status is about the time before. The scheduler's answer shows that the
-    // access does not stay.
+    // At the moment of its end, a status still describes the time before. The scheduler's answer shows that
+    // the access does not stay.
     let inside = known.valid().is_some_and(|spec| spec.has_begun(begin) && !spec.has_ended(end));
     let ended = word("reason") == "Expired" && known.valid().is_some_and(|spec| spec.has_ended(begin));
     let taken = shared.model.taken_by(name);
@@ -250,7 +251,7 @@ fn status(
     Ok(())
 }
 
-/// Returns true if the status is about the object's present spec.
+/// Returns true if the status describes the object's current spec.
 fn is_current(object: &DynamicObject) -> bool {
     let observed = condition(object, "Ready").and_then(|it| it.get("observedGeneration"));
     object.metadata.generation.is_some() && observed.and_then(Value::as_i64) == object.metadata.generation
@@ -266,7 +267,7 @@ fn in_force(look: &Look) -> Result<Access> {
     }
 }
 
-/// Records entries that should not exist; returns those that have existed for too long, and since when.
+/// Records entries that should not exist; returns entries that have existed for too long, and since when.
 fn note(
     noted: &mut BTreeMap<Entry, f64>,
     excess: &Access,

@@ -1,5 +1,5 @@
-//! Counts requests, with as many objects as the ordinary run has time for: many objects at once are few
-//! writes, one change is a few requests, and there are none while nothing changes.
+//! Counts requests, with as many objects as the ordinary run has time for: many objects at once cause few
+//! writes, one change causes a few requests, and nothing is sent while nothing changes.
 
 use anyhow::{Result, ensure};
 use queuewarden_e2e::conditions::is_true;
@@ -16,7 +16,7 @@ const BURST: usize = 200;
 const CHANGES: usize = 5;
 
 #[tokio::test]
-async fn many_objects_are_few_writes() -> Result<()> {
+async fn many_objects_cause_few_writes() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::Audit])? {
             return Ok(());

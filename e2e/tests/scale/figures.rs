@@ -110,7 +110,7 @@ async fn cold<'cluster>(cluster: &'cluster TestCluster, followed: &Followed) -> 
     Ok(operator)
 }
 
-/// Measures changes one after the other, each until it is in force.
+/// Measures changes in sequence, each until it is in force.
 async fn changes(cluster: &TestCluster, followed: &Followed, table: &mut Table) -> Result<()> {
     let (objects, mark) = (cluster.objects(Kind::QueueAcl)?, cluster.audit()?.mark()?);
     let mut took = Vec::new();
@@ -151,7 +151,7 @@ async fn idle(cluster: &TestCluster, operator: &Operator<'_>, table: &mut Table)
     })
     .await?;
     let (mark, before, begin) = (cluster.audit()?.mark()?, operator.usage()?, Instant::now());
-    // The measurement is about a time in which nothing happens.
+    // The measurement is of a period without changes.
     tokio::time::sleep(IDLE).await;
     let cpu = operator.usage()?.cpu.saturating_sub(before.cpu);
     let percent = 100.0 * cpu.as_secs_f64() / begin.elapsed().as_secs_f64();

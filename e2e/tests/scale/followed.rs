@@ -1,5 +1,5 @@
-//! Follows all `QueueAcl`s by a watch: with thousands of objects, repeated requests would be the greatest
-//! load of all.
+//! Follows all `QueueAcl`s with a watch, because repeated requests for thousands of objects would be the
+//! greatest load of all.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,9 +20,9 @@ use tokio::time::timeout;
 pub(super) struct Seen {
     /// True when its last version is `Ready`.
     pub(super) ready: bool,
-    /// The part of it that is in force for submit.
+    /// Its submit grant in force.
     pub(super) submit: String,
-    /// True when the last version has a status, with whatever result.
+    /// True if the last version has a status, no matter which.
     pub(super) decided: bool,
 }
 
@@ -97,7 +97,7 @@ impl Followed {
         Ok(Self { objects, changed, task })
     }
 
-    /// Returns what was seen so far.
+    /// Returns the observations so far.
     pub(super) fn now(&self) -> MutexGuard<'_, Objects> {
         lock(&self.objects)
     }

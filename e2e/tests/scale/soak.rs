@@ -1,6 +1,6 @@
-//! Makes endless changes: grants are created, changed and deleted, some of them invalid, with breaks in which
-//! nothing changes. Memory and open files stay stable, nothing is written without need, and at the end
-//! exactly the grants of the objects are in force.
+//! Makes endless changes: grants are created, changed and deleted, some of them invalid, with idle breaks.
+//! Memory and open files stay stable, nothing is written unnecessarily, and at the end exactly the objects'
+//! grants are in force.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ use super::size::Size;
 use super::versions::Versions;
 use crate::operator::{config_is, hashes, live};
 
-/// The variable with the duration of [`long`] in seconds; half an hour without it.
+/// The variable with the duration of [`long`] in seconds; the default is half an hour.
 const SECONDS: &str = "QUEUEWARDEN_E2E_SOAK";
 /// Duration of the changes before a break.
 const CHURN: Duration = Duration::from_secs(20);
@@ -113,7 +113,7 @@ async fn rest(cluster: &TestCluster, size: Size, churn: &Churn, followed: &Follo
     // This checks that nothing happens.
     tokio::time::sleep(BREAK).await;
     let calls = Calls::since(cluster, mark)?;
-    // Events wait in a queue; those of the last changes may come late.
+    // Events are queued, so the last ones may arrive late.
     ensure!(calls.maps + calls.statuses + calls.others == 0, "written while nothing changes: {calls:?}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Records every version of the output ConfigMap, and finds those that need not have been written.
+//! Records every version of the output ConfigMap, and finds unnecessary writes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -41,7 +41,7 @@ impl Versions {
             while let Some(event) = events.next().await {
                 match event {
                     Ok(watcher::Event::Apply(map)) => lock(&state).note(&map, true),
-                    // A restarted watch repeats what it reported.
+                    // A restarted watch repeats earlier reports.
                     Ok(watcher::Event::InitApply(map)) => lock(&state).note(&map, false),
                     Ok(_) => {}
                     Err(error) => eprintln!("the watch of the output: {error}"),

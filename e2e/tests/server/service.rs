@@ -1,5 +1,6 @@
-//! Tests the endpoints behind a Service: as it is shipped, with nothing written by hand, so that the API server
-//! also learns from queuewarden which authority signs their certificate; and with a replica that hangs.
+//! Tests the endpoints behind a Service: as it is shipped, with nothing written by hand, so that the API
+//! server also learns from queuewarden which authority signs their certificate; and with a replica that
+//! hangs.
 
 use std::net::SocketAddr;
 
@@ -23,7 +24,7 @@ metadata: {name: prod}
 spec: {queue: root.prod, submit: {users: [sue]}}
 ";
 
-/// An object that is invalid in a way that its schema does not see.
+/// An object that is invalid in a way that its schema does not detect.
 const WRONG: &str = "\
 apiVersion: queuewarden.dev/v1alpha1
 kind: AdmissionPolicy
@@ -32,7 +33,7 @@ spec: {externalUsers: ['(airflow']}
 ";
 
 #[tokio::test]
-async fn what_is_shipped_works_as_it_is() -> Result<()> {
+async fn shipped_service_works_without_configuration() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess, Capability::ApiServerProcess])? {
             return Ok(());
@@ -104,7 +105,11 @@ async fn a_replica_that_hangs_costs_one_write() -> Result<()> {
             async move { cluster.kubectl_with_input(&["apply", "-f", "-"], &object).await }
         };
         eventually("the webhook to be asked", PATIENCE, || async {
-            Ok(cluster.kubectl_with_input(&["create", "--dry-run=server", "-f", "-"], WRONG).await.err().map(drop))
+            Ok(cluster
+                .kubectl_with_input(&["create", "--dry-run=server", "-f", "-"], WRONG)
+                .await
+                .err()
+                .map(drop))
         })
         .await?;
         write("sue").await?;

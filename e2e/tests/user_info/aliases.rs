@@ -1,5 +1,5 @@
-//! Tests aliases, the groups by which ACLs name what they cannot hold: the webhook writes those of the names
-//! in an annotation, and nobody gets one that is not theirs.
+//! Tests aliases, the groups that represent names which ACLs cannot hold: the webhook writes the aliases of
+//! the names in an annotation, and no one gets an alias of another user.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -17,7 +17,7 @@ use super::{
     application, ask, controller, create, guard, info, kubectl, merged, nobody_asked, pod, refused, strict,
 };
 
-/// The account whose alias everybody is after.
+/// The account whose alias the attackers try to get.
 const BOSS: &str = "system:serviceaccount:spark:boss";
 /// A user that the policy lets name others.
 const AIRFLOW: &str = "airflow";
@@ -42,12 +42,12 @@ fn forged() -> Value {
     names("mallory", &["people", "system:authenticated", &boss()])
 }
 
-/// Returns an annotation with this text, in which `ALIAS` is the alias of boss.
+/// Returns an annotation with this text, replacing `ALIAS` with the alias of boss.
 fn text(text: &str) -> Value {
     json!({USER_INFO: text.replace("ALIAS", &boss())})
 }
 
-/// A request that would give somebody the alias of boss.
+/// A request that would give someone the alias of boss.
 struct Attempt {
     user: &'static str,
     /// Groups that the requester claims to be authenticated with.
@@ -61,7 +61,7 @@ fn new(user: &'static str, object: Value) -> Attempt {
     Attempt { user, groups: Vec::new(), args, object }
 }
 
-/// Changes an object of NAMESPACE, with more arguments of `kubectl patch`.
+/// Changes an object of NAMESPACE, with additional arguments of `kubectl patch`.
 fn change(user: &'static str, what: &[&str], patch: &Value) -> Attempt {
     let patch = patch.to_string();
     let fixed = ["patch", "-n", NAMESPACE, "--dry-run=server", "-o", "json", "--type=merge", "-p", &patch];
@@ -70,8 +70,8 @@ fn change(user: &'static str, what: &[&str], patch: &Value) -> Attempt {
 }
 
 impl Attempt {
-    /// Makes the request. Fails unless queuewarden or its policy refuses it, or nothing of what would be
-    /// stored has the alias.
+    /// Makes the request. Fails unless queuewarden or its policy refuses it, or the object that would be
+    /// stored does not contain the alias.
     async fn fails(&self, cluster: &TestCluster) -> Result<()> {
         let user = format!("--as={}", self.user);
         let groups: Vec<String> = self.groups.iter().map(|group| format!("--as-group={group}")).collect();
@@ -113,7 +113,7 @@ fn texts(object: &Value) -> Vec<&str> {
     }
 }
 
-/// Returns a pod that every namespace takes.
+/// Returns a pod that every namespace accepts.
 pub(super) fn pod_in(namespace: &str, annotations: &Value) -> Value {
     let spec = json!({
         "securityContext": {"runAsNonRoot": true, "runAsUser": 1, "seccompProfile": {"type": "RuntimeDefault"}},
@@ -168,7 +168,7 @@ fn created() -> Vec<Attempt> {
         all.push(new("mallory", pod_in(NAMESPACE, &text(&spelled))));
         all.push(new("mallory", controller("Deployment", "o", &text(&spelled))));
     }
-    // A group of that name, by which the requester is authenticated.
+    // The requester actually is in a group of that name.
     for annotations in [json!({}), forged()] {
         for object in kinds(&annotations) {
             all.push(Attempt { groups: vec![boss()], ..new("mallory", object) });
@@ -181,7 +181,7 @@ fn created() -> Vec<Attempt> {
         all.push(new(REPLICA_SETS, pod_in(namespace, &forged())));
         all.push(Attempt { groups: vec![boss()], ..new("mallory", pod_in(namespace, &forged())) });
     }
-    // Those who may name others, and those who copy templates from before.
+    // Users who may name others, and controllers that copy older templates.
     for annotations in [
         forged(),
         names("alice", &[&boss()]),
@@ -220,7 +220,7 @@ fn changed() -> Vec<Attempt> {
     all
 }
 
-/// Binds the pod `hers` with these annotations; whoever does it.
+/// Binds the pod `hers` with these annotations, as any user.
 async fn binds(cluster: &TestCluster, annotations: &Value) -> Result<()> {
     let binding = json!({"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": "node"},
         "metadata": {"name": "hers", "annotations": annotations}});
@@ -265,7 +265,7 @@ async fn nobody_forges_or_carries_an_alias() -> Result<()> {
         all_fail(cluster, &changed, "changed").await?;
         binds(cluster, &forged()).await?;
 
-        // The pods of the Deployment from before get what is theirs.
+        // The pods of an older Deployment get only aliases of their own user.
         let copied = pod_in(NAMESPACE, &forged());
         let dry = ["create", "--dry-run=server", "-o", "json"];
         let stored: Value = serde_json::from_str(&kubectl(cluster, REPLICA_SETS, &dry, &copied).await?)?;
@@ -273,7 +273,8 @@ async fn nobody_forges_or_carries_an_alias() -> Result<()> {
         ensure!(texts(&stored) == [mine], "{:?}", texts(&stored));
 
         operator.kill().await?;
-        // Custom resources are the webhook's alone, which is failurePolicy: Ignore; their pods are not.
+        // Custom resources are checked only by the webhook, which has failurePolicy: Ignore; their pods are
+        // not.
         let of_kubernetes =
             |attempt: &Attempt| attempt.object.get("kind") != Some(&json!("SparkApplication"));
         let created: Vec<Attempt> = created.into_iter().filter(of_kubernetes).collect();
@@ -288,7 +289,7 @@ async fn nobody_forges_or_carries_an_alias() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_account_gets_its_aliases_beside_yunikorns_controller() -> Result<()> {
+async fn account_gets_its_aliases_with_yunikorns_controller() -> Result<()> {
     const DRIVER: &str = "system:serviceaccount:spark:driver";
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
@@ -314,7 +315,7 @@ async fn an_account_gets_its_aliases_beside_yunikorns_controller() -> Result<()>
         let scheduled = application(cluster, "direct").await?;
         ensure!((scheduled.user.as_str(), &scheduled.groups) == (DRIVER, &expected), "{scheduled:?}");
 
-        // Also what a controller makes of a template that has none.
+        // The same applies to pods that a controller creates from a template without the annotation.
         submit(controller("Deployment", "of-template", &json!({}))).await?;
         let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);
         let made = eventually("a pod of the Deployment", PATIENCE, || async {

@@ -1,5 +1,5 @@
-//! Tests the user-info webhook beside `YuniKorn`'s own controller: the order of installation does not matter,
-//! and neither undoes the other's changes.
+//! Tests the user-info webhook together with `YuniKorn`'s own controller: the order of installation does not
+//! matter, and they do not undo each other's changes.
 
 use std::collections::BTreeMap;
 
@@ -45,8 +45,8 @@ fn cases() -> Vec<(&'static str, Value)> {
     cases
 }
 
-/// Returns the API server's result for each: the object that it would store, without what differs from run to
-/// run, or the refusal.
+/// Returns the API server's result for each: the object that it would store, without parts that differ from
+/// run to run, or the refusal.
 async fn outcomes(cluster: &TestCluster) -> Result<Vec<Result<Value, String>>> {
     let mut clients = BTreeMap::new();
     for user in USERS {
@@ -75,7 +75,7 @@ async fn outcomes(cluster: &TestCluster) -> Result<Vec<Result<Value, String>>> {
     Ok(outcomes)
 }
 
-/// Checks that alice's Deployment rolls out once: nobody writes its template again and again.
+/// Checks that alice's Deployment rolls out once, because its template is not written repeatedly.
 async fn rolls_out_once(cluster: &TestCluster, name: &str) -> Result<()> {
     create(cluster, "alice", &controller("Deployment", name, &json!({}))).await?;
     pods_say(cluster, name, NAMESPACE, "alice").await?;
@@ -102,7 +102,7 @@ fn policy() -> Value {
     merged(strict(), &json!({"externalUsers": [format!("^{AIRFLOW}$")]}))
 }
 
-/// Waits until both have read whom the policy trusts.
+/// Waits until both have read which users the policy trusts.
 async fn airflow_is_trusted(cluster: &TestCluster) -> Result<()> {
     eventually("airflow to be trusted", PATIENCE, || async {
         kubectl(cluster, AIRFLOW, &["create", "--dry-run=server"], &pod("asked", NAMESPACE, &claim("boss")))
@@ -114,7 +114,7 @@ async fn airflow_is_trusted(cluster: &TestCluster) -> Result<()> {
 }
 
 #[tokio::test]
-async fn whichever_comes_first_the_same_comes_out() -> Result<()> {
+async fn webhook_order_does_not_matter() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());
@@ -153,7 +153,7 @@ async fn whichever_comes_first_the_same_comes_out() -> Result<()> {
 
 /// API servers call webhooks in the order of their names, which explains the name of ours.
 #[tokio::test]
-async fn under_a_name_before_yunikorns_the_guard_would_get_alice_refused() -> Result<()> {
+async fn webhook_sorted_before_yunikorns_would_refuse_alice() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Large requests crowd the user-info webhook through the API server. Nobody gets past it meanwhile: it
-//! refuses what it cannot read in time, so that `failurePolicy` does not decide.
+//! Floods the user-info webhook with large requests through the API server. No request gets past it: it
+//! refuses requests that it cannot read in time, so that `failurePolicy` does not decide.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use super::{ask, claim, controller, guard, merged, nobody_asked, pod, strict};
 
 /// Requests at once.
 const CROWD: usize = 40;
-/// Characters of which each has six in JSON, as Go writes it.
+/// Number of characters that each take six bytes in JSON, as Go writes it.
 const LARGE: usize = 450_000;
 /// Attempts of one user to run a pod as another.
 const ATTEMPTS: usize = 20;
@@ -84,8 +84,8 @@ async fn nobody_gets_past_the_webhook_in_a_crowd() -> Result<()> {
             by_webhook += usize::from(status.message.contains("user-info.queuewarden.dev"));
         }
         println!("{by_webhook} of {ATTEMPTS} refused by the webhook");
-        // The webhook itself refuses, not the policy that stands in for it while it is away. An API server
-        // in a crowd may be too slow to call it at all.
+        // The refusals come from the webhook itself, not from the policy that stands in for it while it is
+        // down. An overloaded API server may be too slow to call it at all.
         ensure!(by_webhook >= ATTEMPTS * 3 / 4, "{by_webhook} of {ATTEMPTS} by the webhook");
         Ok(())
     })

@@ -1,5 +1,5 @@
 //! Tests the limits of the user-info webhook: it does not block a cluster while it is down or hangs, ignores
-//! namespaces in which a cluster repairs itself, and refuses nothing in audit mode.
+//! namespaces that a cluster needs for its own repair, and refuses nothing in audit mode.
 
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ async fn where_it_must_not_be_missing_only_the_guarded_namespaces_wait_for_it() 
         for namespace in LEFT_ALONE {
             ensure!(administrator(cluster, "asked", namespace).await?.is_none());
         }
-        // The scheduler binds, kubelets report, and anybody can delete it.
+        // The scheduler can bind it, kubelets can report its status, and anyone can delete it.
         let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);
         let binding = json!({"target": {"kind": "Node", "name": "node"}, "metadata": {"name": "before"}});
         pods.create_subresource::<Value, Value>("binding", "before", &PostParams::default(), &binding)
@@ -102,7 +102,7 @@ async fn where_it_must_not_be_missing_only_the_guarded_namespaces_wait_for_it() 
 }
 
 #[tokio::test]
-async fn namespaces_of_the_cluster_are_left_alone_whoever_asks() -> Result<()> {
+async fn cluster_namespaces_are_always_ignored() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());
@@ -134,7 +134,7 @@ async fn namespaces_of_the_cluster_are_left_alone_whoever_asks() -> Result<()> {
                 "{namespace}{path}: {answer}"
             );
         }
-        // The API server does not even call the webhook, although it does so about others.
+        // The API server does not even call the webhook, although it does so for other namespaces.
         ask(cluster, "user-info", &endpoints).await?;
         for namespace in LEFT_ALONE {
             ensure!(administrator(cluster, "asked", namespace).await?.is_none(), "{namespace}");
@@ -146,7 +146,7 @@ async fn namespaces_of_the_cluster_are_left_alone_whoever_asks() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_audit_lets_pass_writes_down_and_counts() -> Result<()> {
+async fn audit_mode_allows_logs_and_counts() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());

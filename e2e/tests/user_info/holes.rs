@@ -1,5 +1,6 @@
-//! Tests the gaps of `YuniKorn`'s own admission controller: mallory uses each to submit as boss, or it loses
-//! alice's name; and the user-info webhook closes each, beside `YuniKorn`'s controller.
+//! Tests the gaps of `YuniKorn`'s own admission controller: mallory uses each gap to submit as boss, or to
+//! make it lose alice's name. The user-info webhook closes each gap, running together with `YuniKorn`'s
+//! controller.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -15,7 +16,7 @@ use super::{
     nobody_asked, pod, pods_say, refused, said, strict, yunikorn_alone,
 };
 
-/// Words of mallory's refusal: the user, and the field that would allow it.
+/// The words of mallory's refusal: the user, and the field that would allow it.
 const REFUSED: &[&str] = &["user-info.queuewarden.dev", "mallory", "externalUsers", "AdmissionPolicy"];
 
 /// Runs `kubectl patch` as this user.
@@ -32,7 +33,7 @@ fn become_boss(id: &str) -> Value {
     json!({"spec": {"template": {"metadata": metadata}}})
 }
 
-/// Returns a person as `user.info` names it.
+/// Returns a person as named in `user.info`.
 fn person(user: &str) -> Submitter {
     let groups = ["people", "system:authenticated"].map(str::to_owned).to_vec();
     Submitter { user: user.to_owned(), groups }
@@ -69,7 +70,7 @@ async fn an_update_of_a_deployment() -> Result<()> {
         create(cluster, "mallory", &controller("Deployment", "shop", &json!({}))).await?;
         refused(patch(cluster, "mallory", "deployment", "shop", &become_boss("bosses-shop")).await, REFUSED)?;
         ensure!(pods_say(cluster, "shop", NAMESPACE, "mallory").await? == person("mallory"));
-        // A change that leaves the name alone is allowed, even if the name was stolen before.
+        // A change that does not affect the name is allowed, even if the name was stolen before.
         for (user, name) in [("mallory", "shop"), ("carol", "shop"), ("carol", "web")] {
             patch(cluster, user, "deployment", name, &json!({"spec": {"replicas": 2}})).await?;
         }
@@ -113,8 +114,7 @@ fn spark_application(name: &str, annotations: &Value) -> Value {
         "spec": {"driver": {"cores": 1, "annotations": annotations}, "executor": {"instances": 1}}})
 }
 
-/// Does what the operator of `SparkApplication`s does with one: creates a driver with the annotations of
-/// `spec.driver`.
+/// Acts like the operator of `SparkApplication`s: creates a driver with the annotations of `spec.driver`.
 async fn drive(cluster: &TestCluster, name: &str) -> Result<()> {
     let text = cluster.kubectl(&["get", "sparkapplication", name, "-n", NAMESPACE, "-o", "json"]).await?;
     let found: Value = serde_json::from_str(&text)?;
@@ -243,7 +243,7 @@ async fn a_namespace_without_labels() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_workload_where_yunikorn_does_not_look() -> Result<()> {
+async fn workload_in_a_namespace_that_yunikorn_ignores() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !yunikorn_alone(cluster).await? {
             return Ok(());

@@ -32,21 +32,21 @@ use serde_json::{Value, json};
 use yunikorn::admission::UserInfo;
 use yunikorn::admission::request::USER_INFO;
 
-/// A configuration in which everybody may submit to every queue, with the queue from the label or from the
+/// A configuration where everyone may submit to every queue, with the queue from the label or from the
 /// namespace.
 const OPEN: &str = "partitions: [{name: default, placementrules: [{name: provided, create: true}, {name: tag, value: namespace, create: true}], \
      queues: [{name: root, submitacl: '*'}]}]\n";
-/// A namespace whose pods get no application of their own.
+/// A namespace whose pods get no application ID.
 const UNLABELLED: &str = "queuewarden-e2e-no-label";
 
 /// A namespace that `YuniKorn` ignores.
 const BYPASSED: &str = "queuewarden-e2e-bypassed";
 
-/// Additional rights of users, and the namespaces in which they have them.
+/// Additional permissions of users, and the namespaces where they have them.
 pub(crate) const FIXTURES: &str = include_str!("fixtures.yaml");
 
-/// Installs `YuniKorn` as its Helm chart does, with Kubernetes' controllers; everybody may submit. `false` if
-/// the cluster cannot do that.
+/// Installs `YuniKorn` as its Helm chart does, with Kubernetes' controllers; everyone may submit. Returns
+/// `false` if the cluster cannot do that.
 async fn yunikorn_alone(cluster: &TestCluster) -> Result<bool> {
     if !nobody_asked(cluster).await? {
         return Ok(false);
@@ -56,8 +56,8 @@ async fn yunikorn_alone(cluster: &TestCluster) -> Result<bool> {
     Ok(true)
 }
 
-/// Prepares the scheduler, and an API server without webhooks; everybody may submit. `false` if the cluster
-/// cannot do that.
+/// Prepares the scheduler, and an API server without webhooks; everyone may submit. Returns `false` if the
+/// cluster cannot do that.
 async fn nobody_asked(cluster: &TestCluster) -> Result<bool> {
     let needed = [Capability::OperatorProcess, Capability::AdmissionProcess, Capability::ControllerManager];
     if !cluster.can_run(&needed)? {
@@ -85,7 +85,7 @@ pub(crate) fn strict() -> Value {
     json!({"userInfo": {"mode": "Enforce", "profile": "strict", "templates": templates}})
 }
 
-/// Starts queuewarden with this policy beside the scheduler; nobody calls it yet.
+/// Starts queuewarden with this policy and the scheduler; no webhook calls it yet.
 pub(crate) async fn guard<'cluster>(
     cluster: &'cluster TestCluster,
     policy: &Value,
@@ -114,8 +114,8 @@ async fn guard_with<'cluster>(
     Ok((operator, endpoints))
 }
 
-/// Makes the API server call the webhooks of the manifests in this folder, and waits until it does: until
-/// requests that they must refuse are refused.
+/// Makes the API server call the webhooks of the manifests in this directory, and waits until it does, which
+/// is when requests that they must refuse are refused.
 pub(crate) async fn ask(cluster: &TestCluster, folder: &str, endpoints: &Endpoints) -> Result<()> {
     cluster.install_webhooks(folder, endpoints, |_| ()).await?;
     eventually("the API server to ask queuewarden", PATIENCE, || async {
@@ -139,7 +139,7 @@ async fn create(cluster: &TestCluster, user: &str, object: &Value) -> Result<Str
     kubectl(cluster, user, &["create"], object).await
 }
 
-/// Returns the annotation by which a workload claims this user.
+/// Returns the annotation that claims this user for a workload.
 pub(crate) fn claim(user: &str) -> Value {
     json!({USER_INFO: json!({"user": user, "groups": ["bosses"]}).to_string()})
 }
@@ -175,7 +175,7 @@ fn pod(name: &str, namespace: &str, annotations: &Value) -> Value {
     merged(template, &head)
 }
 
-/// Returns an object with these fields instead of its own; `null` removes one.
+/// Merges these fields into an object; `null` removes a field.
 pub(crate) fn merged(mut object: Value, fields: &Value) -> Value {
     match (&mut object, fields) {
         (Value::Object(into), Value::Object(from)) => {
@@ -210,7 +210,7 @@ fn said(annotations: &std::collections::BTreeMap<String, String>) -> Result<Opti
     Ok(info.as_ref().map(submitter))
 }
 
-/// Returns the submitter of the pods of the workload of this name, once one of them is this user's.
+/// Returns the submitter of the pods of the workload of this name, once one of them belongs to this user.
 async fn pods_say(
     cluster: &TestCluster,
     application: &str,
@@ -233,7 +233,7 @@ async fn pods_say(
     .await
 }
 
-/// Returns the user of this application to the scheduler.
+/// Returns the user of this application in the scheduler.
 async fn application(cluster: &TestCluster, id: &str) -> Result<Submitter> {
     let rest = cluster.yunikorn()?;
     eventually(&format!("the scheduler to have {id}"), PATIENCE, || async {
@@ -244,7 +244,7 @@ async fn application(cluster: &TestCluster, id: &str) -> Result<Submitter> {
     .await
 }
 
-/// Checks for a refusal whose reason has all of these words.
+/// Checks that the request was refused with a reason that contains all of these words.
 fn refused(answer: Result<String>, words: &[&str]) -> Result<()> {
     let error = answer.err().context("it was let through")?.to_string();
     for word in words {

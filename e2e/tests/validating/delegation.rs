@@ -1,8 +1,8 @@
 //! Tests that a queue administrator can change their subtree and nothing else, by trying each way around that
 //! against a real API server.
 //!
-//! Each is tried twice: with everything in place, where it is refused at once; and with the webhook gone,
-//! where the API server's own policy refuses it, or it is stored and grants nothing.
+//! Each attempt is made twice: with everything in place it is refused at once; without the webhook it is
+//! refused by the API server's own policy, or stored without granting anything.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -48,7 +48,7 @@ struct Attempt {
     body: Value,
     /// Words of the refusal.
     words: &'static str,
-    /// True when only the webhook prevents it: others' delegated objects, which the policy cannot check.
+    /// True if only the webhook prevents it: others' delegated objects, which the policy cannot check.
     webhook_only: bool,
 }
 
@@ -123,7 +123,7 @@ fn attempts() -> Vec<Attempt> {
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "sue"}]});
     let map = format!("/api/v1/namespaces/{}/configmaps/{}", yunikorn::NAMESPACE, yunikorn::CONFIGS);
     vec![
-        new("no mark", x("root.prod", json!({"delegatedBy": null})), "no cluster administrator"),
+        new("no mark", x("root.prod", json!({"delegatedBy": null})), "not a cluster administrator"),
         new("another's name", x("root.test", json!({"delegatedBy": {"user": "boss"}})), "delegatedBy"),
         new(
             "a group of others",
@@ -133,10 +133,10 @@ fn attempts() -> Vec<Attempt> {
         new("a sibling", x("root.test", nothing.clone()), foreign),
         new("a sibling, as its administrator", x("root.test", json!({"admin": {"users": ["sue"]}})), foreign),
         new("a queue whose name begins alike", x("root.production", nothing.clone()), foreign),
-        new("root", x("root", nothing.clone()), "not delegated"),
+        new("root", x("root", nothing.clone()), "cannot be delegated"),
         new("large annotations", annotated, "at most 65536 bytes of annotations"),
         new("bytes that are not in force", later, "more than 131072 bytes"),
-        new("root in capitals", x("ROOT", nothing.clone()), "not delegated"),
+        new("root in capitals", x("ROOT", nothing.clone()), "cannot be delegated"),
         new("another partition", x("root.prod", json!({"partition": "gpu"})), foreign),
         new("another partition's root in disguise", x("root.test", json!({"partition": "DEFAULT"})), foreign),
         new("replacing what the base grants", x("root.prod", json!({"baseAcl": "Replace"})), "Extend"),
@@ -157,10 +157,10 @@ fn attempts() -> Vec<Attempt> {
         new(
             "making everyone administrator",
             x("root.prod", json!({"admin": {"everyone": true}})),
-            "everyone administrator",
+            "everyone an administrator",
         ),
         new("a finalizer", finalized, "finalizers"),
-        // The API server takes them from a client, and no schema bounds them.
+        // The API server accepts them from a client, and no schema bounds them.
         webhook(change("many managedFields", "mine", with_fields, "more than 131072 bytes")),
         change(
             "a finalizer on one's own object",
@@ -216,12 +216,12 @@ fn attempts() -> Vec<Attempt> {
         )),
         webhook(delete("deleting it", "higher", higher)),
         change("moving one's own object out", "mine", json!({"spec": {"queue": "root.test"}}), foreign),
-        change("moving it up", "mine", json!({"spec": {"queue": "root"}}), "not delegated"),
+        change("moving it up", "mine", json!({"spec": {"queue": "root"}}), "cannot be delegated"),
         change(
             "taking one's name off it",
             "mine",
             json!({"spec": {"delegatedBy": null}}),
-            "no cluster administrator",
+            "not a cluster administrator",
         ),
         change(
             "putting another's on it",
@@ -256,8 +256,8 @@ fn attempts() -> Vec<Attempt> {
     ]
 }
 
-/// While queuewarden is down, its webhook keeps delegates from writing, and cluster administrators from
-/// everything but deletions.
+/// While queuewarden is down, its webhook blocks all writes by delegates, and all writes except deletions by
+/// cluster administrators.
 #[tokio::test]
 async fn cluster_administrators_delete_while_queuewarden_is_down_and_others_do_not() -> Result<()> {
     TestCluster::with(async |cluster| {
@@ -292,7 +292,7 @@ async fn cluster_administrators_delete_while_queuewarden_is_down_and_others_do_n
     .await
 }
 
-/// Writes at the same moment are counted together, although the watch shows none of them yet.
+/// Concurrent writes are counted together, although the watch has not delivered any of them yet.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_burst_of_a_delegate_is_stored_within_the_limits() -> Result<()> {
     TestCluster::with(async |cluster| {
@@ -316,8 +316,8 @@ async fn a_burst_of_a_delegate_is_stored_within_the_limits() -> Result<()> {
         }
         let answers = answers.into_iter().collect::<Result<Vec<_>>>()?;
         let accepted = answers.iter().filter(|answer| answer.code == 201).count();
-        // A slow machine refuses some because they were not decided in time. Annotations use up the space that
-        // is left for stored objects, and none of the space for ACLs, which has a limit of its own.
+        // A slow machine refuses some because they were not decided in time. Annotations use up the limit for
+        // stored objects without using up the separate limit for ACLs.
         let padded = |name: &str| {
             let mut object = own(name, "root.prod", &json!({"submit": {"users": ["pat"]}}));
             object["metadata"]["annotations"] = json!({"padding": "x".repeat(16 * 1024)});
@@ -394,9 +394,9 @@ async fn a_queue_administrator_changes_their_subtree_and_nothing_else() -> Resul
     .await
 }
 
-/// A delegate who may read the ACLs grants by the command line, in their own name.
+/// A delegate who may read the ACLs grants through the command line, under their own name.
 #[tokio::test]
-async fn a_delegate_grants_by_the_command_line() -> Result<()> {
+async fn delegate_grants_through_the_command_line() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -494,8 +494,8 @@ async fn what_they_may(cluster: &TestCluster, sue: &Client) -> Result<()> {
     .await?;
     ensure!(answer.warns("root.prod.bi to user mallory"), "{answer:?}");
     cluster.wait_for(Kind::QueueAcl, "below", is_true("Ready"), PATIENCE).await?;
-    // When sue withdraws kim's right, everything that depends on it ends, whatever finalizer a cluster
-    // administrator has set.
+    // When sue withdraws kim's right, everything that depends on it ends, even if a cluster administrator has
+    // set a finalizer.
     let finalizers = json!({"metadata": {"finalizers": ["example.com/stay"]}});
     let answer = super::merge(&cluster.client()?, "theirs", &finalizers).await?;
     ensure!(answer.code == 200, "{answer:?}");
@@ -521,7 +521,7 @@ async fn what_they_may(cluster: &TestCluster, sue: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Checks a time with delegation off: RBAC lets sue write, and the webhook lets her delete objects in her
+/// Tests a period with delegation off: RBAC lets sue write, and the webhook lets her delete objects under her
 /// name.
 async fn while_it_is_off(cluster: &TestCluster, sue: &Client) -> Result<()> {
     let admin = cluster.client()?;
@@ -551,8 +551,8 @@ async fn while_it_is_off(cluster: &TestCluster, sue: &Client) -> Result<()> {
     .await
 }
 
-/// Checks a cluster without the webhook: the API server's policy refuses most, and what it lets through
-/// grants nothing.
+/// Checks a cluster without the webhook: the API server's policy refuses most attempts, and the others grant
+/// nothing.
 async fn without_the_webhook(cluster: &TestCluster, sue: &Client, attempts: &[Attempt]) -> Result<()> {
     let hooks: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client()?);
     hooks.delete("queuewarden", &DeleteParams::default()).await?;
@@ -591,7 +591,7 @@ async fn grants_nothing(cluster: &TestCluster, attempt: &Attempt) -> Result<()> 
         let status = object.data.get("status");
         let seen = status.and_then(|status| status.get("observedGeneration")).and_then(Value::as_i64);
         let conditions = status.and_then(|status| status.get("conditions")).and_then(Value::as_array);
-        // What is outside its time is accepted, and grants nothing either.
+        // An object outside its time is accepted, and grants nothing either.
         let late = |c: &Value| ["NotYetValid", "Expired"].iter().any(|reason| c["reason"] == *reason);
         let refused = conditions
             .into_iter()

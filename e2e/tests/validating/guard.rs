@@ -18,7 +18,7 @@ partitions:
 ";
 
 #[tokio::test]
-async fn what_would_hang_or_hide_is_refused_and_nothing_else() -> Result<()> {
+async fn only_hanging_or_hiding_texts_are_refused() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -43,7 +43,7 @@ async fn what_would_hang_or_hide_is_refused_and_nothing_else() -> Result<()> {
             (json!({"data": {"queues.yaml": no_partition}}), "default"),
             (
                 json!({"data": {"queues.yaml": "partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]"}}),
-                "more than one space",
+                "more than one consecutive space",
             ),
             (json!({"binaryData": {"queues.yaml.gz": "H4sIAAAAAAAAAwMAAAAAAAAAAAA="}}), "queues.yaml.gz"),
             (json!({"binaryData": {"queues.yaml.bak": "YQ=="}}), "queues.yaml.bak"),
@@ -58,8 +58,8 @@ async fn what_would_hang_or_hide_is_refused_and_nothing_else() -> Result<()> {
         ensure!(create(&admin, ACLS, &grant).await?.code == 201);
         cluster.wait_for(Kind::QueueAcl, "grant", is_true("Ready"), PATIENCE).await?;
         let answer = change(json!({"data": {"queues.yaml": BASE}})).await?;
-        ensure!(answer.code == 200 && answer.warns("puts it back"), "{answer:?}");
-        // A webhook that is down blocks nobody.
+        ensure!(answer.code == 200 && answer.warns("reverts this change"), "{answer:?}");
+        // A webhook that is down blocks no one.
         operator.kill().await?;
         let text = BTreeMap::from([("queues.yaml".to_owned(), BASE.to_owned())]);
         cluster.write_config_map(yunikorn::CONFIGS, text).await?;

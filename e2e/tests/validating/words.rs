@@ -1,4 +1,4 @@
-//! Tests the messages about changes of our own kinds.
+//! Tests the messages about changes to our own kinds.
 
 use anyhow::{Result, ensure};
 use queuewarden_e2e::conditions::is_true;
@@ -22,7 +22,7 @@ partitions:
 ";
 
 #[tokio::test]
-async fn each_change_is_answered_with_what_it_does_and_what_is_wrong() -> Result<()> {
+async fn each_change_is_answered_with_effects_and_problems() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -53,10 +53,10 @@ async fn each_change_is_answered_with_what_it_does_and_what_is_wrong() -> Result
         let wrong = acl("wrong", &json!({"queue": "root.test", "submit": {"acl": "a  b"}}));
         let answer = create(&admin, ACLS, &wrong).await?;
         ensure!(
-            (400..500).contains(&answer.code) && answer.message.contains("more than one space"),
+            (400..500).contains(&answer.code) && answer.message.contains("more than one consecutive space"),
             "{answer:?}"
         );
-        // Its status can be written, and it can be deleted, whatever it is.
+        // Any object can be deleted and have its status written.
         eventually("its status", PATIENCE, || async {
             let objects = cluster.objects(Kind::QueueAcl)?.get("dropped").await?;
             Ok(objects.data.get("status").is_some().then_some(()))
@@ -65,11 +65,14 @@ async fn each_change_is_answered_with_what_it_does_and_what_is_wrong() -> Result
         let answer = delete(&admin, "good").await?;
         ensure!(answer.code == 200 && answer.warns("from group devs"), "{answer:?}");
         let back =
-            "the base's own submitacl of queue `root.prod` is in force again, which gives it to user pat";
+            "the base's own submitacl of queue `root.prod` is in force again and gives access to user pat";
         ensure!(answer.warns(back), "{answer:?}");
         let unnamed = acl("unnamed", &json!({"queue": "root.test", "submit": {}}));
         let answer = create(&admin, ACLS, &unnamed).await?;
-        ensure!(answer.code == 201 && answer.warns("write `nobody: true` to say so"), "{answer:?}");
+        ensure!(
+            answer.code == 201 && answer.warns("if that is intended, write `nobody: true`"),
+            "{answer:?}"
+        );
         policies(&admin).await?;
         a_webhook_that_is_down_blocks_our_kinds_alone(cluster, operator).await
     })

@@ -25,8 +25,8 @@ const MAX_CELLS: usize = 5_000_000;
 /// Meaning of the sign for a right that ends.
 const ENDS: &str = "~ until a time that -o csv shows";
 
-/// Show what each user, group or everyone may do on each queue. A user is evaluated without its groups, a
-/// group without its members
+/// Show the rights of each user, of each group and of everyone on each queue. Users are evaluated without
+/// their groups, and groups without their members
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES_OF_LISTS)]
 pub struct MatrixArgs {
@@ -66,7 +66,7 @@ pub fn run(args: &MatrixArgs, console: Console) -> Result<Exit, Failure> {
     }
     let answer = answer(&answers, &subjects, &queues, &rights);
     if args.output.format == Format::Name {
-        return Err(Failure::Usage("a matrix has no names: who-can and what-can print them".to_owned()));
+        return Err(Failure::Usage("a matrix has no names: use who-can or what-can".to_owned()));
     }
     let is_for_people = matches!(args.output.format, Format::Table | Format::Wide);
     let show = if is_for_people { letters } else { words };
@@ -88,12 +88,11 @@ pub fn run(args: &MatrixArgs, console: Console) -> Result<Exit, Failure> {
 fn too_wide(shown: &str, width: usize) -> Option<String> {
     let columns = shown.lines().map(|line| line.chars().count()).max().filter(|columns| *columns > width)?;
     Some(format!(
-        "the matrix is {columns} columns wide: choose with --user, --group and --queue, write it with -o csv, or \
-        write a page for a browser: queuewarden report"
+        "the matrix is {columns} columns wide: select with --user, --group and --queue, use -o csv, or generate a page for a browser with queuewarden report"
     ))
 }
 
-/// Returns the requested queues, with those below them; all when none is requested.
+/// Returns the requested queues with their descendants, or all queues if none is requested.
 fn queues(tree: &Tree, paths: &[String]) -> Result<Vec<QueueId>, Failure> {
     if paths.is_empty() {
         return Ok(tree.queues().map(|(id, _)| id).collect());
@@ -111,7 +110,7 @@ fn queues(tree: &Tree, paths: &[String]) -> Result<Vec<QueueId>, Failure> {
     Ok(found)
 }
 
-/// Returns the requested subjects, each once; all that are named anywhere, and everyone, when none is
+/// Returns the requested subjects without duplicates, or everyone and all subjects in ACLs if none is
 /// requested.
 fn subjects(args: &MatrixArgs, tree: &Tree) -> Vec<Subject> {
     if args.user.is_empty() && args.group.is_empty() {

@@ -29,17 +29,15 @@ const DEFAULT_FILE: &str = "queue-access.html";
 
 /// Help text on privacy and exit codes.
 const HELP: &str = "\
-Without -o it writes the page to queue-access.html in the current folder, in place of an older one, and prints \
-the name.
+Without -o, the command writes the page to queue-access.html in the current folder, replaces an existing \
+file, and prints the name.
 
-A page is one file that needs no network. It holds names of users and groups and what they may do: give it \
-to those who may know it.
+The page is a single file that needs no network. It contains the names and rights of users and groups, so \
+only share it with people who may know them.
 
-Exit codes: 0 it is written, 1 it cannot be written, 2 the command line is wrong, 3 it could not be \
-decided.";
+Exit codes: 0 written, 1 not written, 2 the command line is invalid, 3 undecided.";
 
-/// Report queues, who may do what in them, problems, and who changed the configuration: as a page, as data,
-/// or as a diagram
+/// Generate a report of queues, rights, problems and changes, as a page, as data, or as a diagram
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct ReportArgs {
@@ -115,14 +113,14 @@ impl Output {
     fn format(&self, format: Option<Format>) -> Result<Format, Failure> {
         match (self, format) {
             (Self::Stdout(format), None) => Ok(*format),
-            (Self::Stdout(_), Some(_)) => Err(Failure::Usage(
-                "--format is for a file whose name does not say it: -o names the format already".to_owned(),
-            )),
+            (Self::Stdout(_), Some(_)) => {
+                Err(Failure::Usage("--format conflicts with -o, which already selects the format".to_owned()))
+            }
             (Self::File(_), Some(format)) => Ok(format),
             (Self::File(path), None) => by_ending(path).ok_or_else(|| {
                 let endings: Vec<String> = ENDINGS.iter().map(|(ending, _)| format!(".{ending}")).collect();
                 Failure::Usage(format!(
-                    "-o {}: the name ends in none of {}; --format says what to write",
+                    "-o {}: the name does not end in one of {}; select the format with --format",
                     shown(path),
                     endings.join(", ")
                 ))
@@ -204,12 +202,12 @@ fn verified(cluster: &Cluster, notes: &mut Vec<String>) -> (Option<bool>, String
     let meta = match cluster.config() {
         Ok(Some(config)) => config.meta,
         Ok(None) => {
-            let why = "there is no YuniKornConfig, so nothing compares this with the scheduler";
+            let why = "there is no YuniKornConfig, so this is not compared with the scheduler";
             return (None, why.to_owned());
         }
         Err(error) => {
             let why = format!("the YuniKornConfig cannot be read: {error}");
-            notes.push(format!("whether the scheduler runs this is not known: {why}"));
+            notes.push(format!("unknown whether the scheduler runs this: {why}"));
             return (None, why);
         }
     };

@@ -1,4 +1,4 @@
-//! `queuewarden what-can`: lists all queues on which a user may do something.
+//! `queuewarden what-can`: lists all queues that a user can use.
 
 use crate::output::format::{self, FormatArgs, Table, UNTIL};
 use crate::output::{Console, Exit, Failure};
@@ -13,7 +13,7 @@ use yunikorn::right::Right;
 use yunikorn_access::Origin;
 use yunikorn_access::tree::GrantingEntry;
 
-/// List the queues that a user may submit to, or administer, and the entry that grants it
+/// List the queues that a user may submit to or administer, and the entries that grant it
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES_OF_LISTS)]
 pub struct WhatCanArgs {

@@ -10,8 +10,7 @@ use yunikorn_access::Origin;
 use yunikorn_access::decide::Denial;
 use yunikorn_access::who_can::{Grantee, who_can};
 
-/// List everyone who may submit to a queue, or administer it: the users and groups that ACLs name, and where
-/// each is written
+/// List the users and groups that may submit to or administer a queue, and the locations of their entries
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES_OF_LISTS)]
 pub struct WhoCanArgs {
@@ -40,7 +39,7 @@ pub fn run(args: &WhoCanArgs, console: Console) -> Result<Exit, Failure> {
         console.note(&note);
     }
     if found.denial == Some(Denial::Recovery) {
-        console.note("nobody may submit to the recovery queue, whatever the ACLs say");
+        console.note("nobody may submit to the recovery queue, regardless of the ACLs");
     } else if found.grantees.is_empty() {
         console.note(&format!("nobody may {} {}", args.verb.act(), args.queue));
     }

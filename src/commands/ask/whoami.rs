@@ -17,10 +17,10 @@ use yunikorn_access::subject::Subject;
 
 /// Help text on the exit codes.
 const HELP: &str = "\
-Exit codes: 0 YuniKorn takes the user, 1 it does not, 2 the command line is wrong, 3 it could not be decided.";
+Exit codes: 0 YuniKorn accepts the user, 1 YuniKorn refuses the user, 2 the command line is invalid, 3 undecided.";
 
-/// Show the user and the groups that the API server knows you by, or those of --as, as YuniKorn takes them;
-/// and which of these names ACLs have by an alias
+/// Show your user and groups from the API server, or from --as, as YuniKorn sees them, and which of these
+/// names need an alias in ACLs
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct WhoamiArgs {
@@ -50,7 +50,7 @@ pub struct OwnName {
     /// The name.
     #[serde(flatten)]
     pub subject: Subject,
-    /// The group that stands for the name in ACLs; null when an ACL can have the name itself.
+    /// The group that represents the name in ACLs; null if the name itself fits into an ACL.
     pub alias: Option<String>,
 }
 

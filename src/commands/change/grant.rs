@@ -23,18 +23,17 @@ use yunikorn_access::who_can::who_can;
 
 /// Help text on the output and the exit codes.
 const HELP: &str = "\
-The QueueAcl goes to standard output, and who gains what by it to standard error. It only adds: it says \
-`baseAcl: Extend`. An object of the same name that differs, as in its beginning or end, is changed only with \
---replace.
+The QueueAcl goes to standard output, and the list of users who gain access to standard error. The object only \
+adds access (`baseAcl: Extend`). If a different object with the same name exists, for example with another \
+end, use --replace to change it.
 
-A TIME is a time with its zone, such as 2026-12-01T18:00:00Z; a day in UTC, such as 2026-12-01, friday, today \
-or tomorrow, from its beginning or to its end; or a duration from now: 90m, 8h, 3d, 2w, 1mo, 1y.
+A TIME is a time with its zone, such as 2026-12-01T18:00:00Z; the start or end of a day in UTC, such as \
+2026-12-01, friday, today or tomorrow; or a duration from now: 90m, 8h, 3d, 2w, 1mo, 1y.
 
-Exit codes: 0 the right is given, 1 nothing is applied, because the QueueAcl would be refused, have no effect or \
-change another one, 2 the command line is wrong, 3 it could not be decided.";
+Exit codes: 0 granted, 1 not applied, because the QueueAcl would be refused, have no effect or change another \
+one, 2 the command line is invalid, 3 undecided.";
 
-/// Print a QueueAcl that gives users and groups a right on a queue, and show who gains what by it; or apply
-/// it
+/// Print or apply a QueueAcl that grants a right on a queue to users and groups, and show who gains access
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct GrantArgs {
@@ -46,22 +45,22 @@ pub struct GrantArgs {
     queue: String,
     #[command(flatten)]
     subjects: SubjectArgs,
-    /// Time at which it begins; of a day, its beginning
+    /// Start of the grant; for a day, the start of the day
     #[arg(long, value_name = "TIME", value_parser = Typed::parse)]
     not_before: Option<Typed>,
-    /// Time at which it ends; of a day, its end
+    /// End of the grant; for a day, the end of the day
     #[arg(long, value_name = "TIME", value_parser = Typed::parse)]
     until: Option<Typed>,
     /// Name of the QueueAcl, instead of one made of the queue, the right and the names
     #[arg(long, value_name = "NAME", value_parser = object_name)]
     name: Option<String>,
-    /// Change a QueueAcl of that name if there is one
+    /// Change an existing QueueAcl with that name
     #[arg(long)]
     replace: bool,
-    /// Write it in your own name, as an administrator of the queue
+    /// Write it as a delegate, with your name, as an administrator of the queue
     #[arg(long, conflicts_with_all = ["filename", "base"])]
     delegated: bool,
-    /// Apply what would be printed to the cluster
+    /// Apply the object to the cluster
     #[arg(long, conflicts_with_all = ["filename", "base", "live"])]
     apply: bool,
     #[command(flatten)]
@@ -157,11 +156,10 @@ impl GrantArgs {
         Ok((ResourceKind::QueueAcl.object(name), manifest))
     }
 
-    /// Returns the object of the same name if it is to be replaced; `None` if there is none, or it is the
-    /// same.
+    /// Returns the existing object if it must be replaced; `None` if it does not exist or is the same.
     ///
     /// # Errors
-    /// When there is one that differs and may not be replaced, or it cannot be read.
+    /// When a different object exists that must not be replaced, or it cannot be read.
     fn existing(
         &self,
         session: &Session,

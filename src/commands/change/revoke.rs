@@ -25,20 +25,20 @@ use yunikorn_access::who_can::who_can;
 
 /// Help text on the output and the exit codes.
 const HELP: &str = "\
-The objects go to standard output without the names, and who loses what by it to standard error. The base, and \
-what queues above grant, stay as they are: if they let a name in, the command says so.
+The objects without the names go to standard output, and the list of users who lose access to standard error. \
+The command does not change the base and grants on ancestors. If they still grant the right, it prints a note.
 
-With --everywhere it looks for the names in every QueueAcl, whether it is in force, planned, suspended or over, \
-in every ACL of the base, and in the lists of AdmissionPolicies, and shows all entries on standard error.
+With --everywhere, the command searches for the names in all QueueAcls (in force, planned, suspended or \
+expired), in all ACLs of the base, and in the lists of AdmissionPolicies. It prints all entries to standard error.
 
---apply deletes an object that names nobody any more if nobody gains access by that. Otherwise the object stays, \
-with `nobody: true`.
+If the last name is removed from an object, --apply deletes the object, provided that nobody gains access. \
+Otherwise the object is kept with `nobody: true`.
 
-Exit codes: 0 the right is taken, 1 some of them keep it, or an entry is left, 2 the command line is wrong, 3 it \
-could not be decided.";
+Exit codes: 0 revoked, 1 some of them keep the right, or an entry is left, 2 the command line is invalid, \
+3 undecided.";
 
-/// Print the objects that give users and groups a right, without them, and show who loses what by it; or
-/// apply the change
+/// Print or apply the objects that grant a right, without the given users and groups, and show who loses
+/// access
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct RevokeArgs {
@@ -50,7 +50,7 @@ pub struct RevokeArgs {
     queue: Option<String>,
     #[command(flatten)]
     subjects: SubjectArgs,
-    /// Take them out of every object that names them
+    /// Remove them from all objects
     #[arg(long)]
     everywhere: bool,
     /// Apply the change to the cluster
@@ -188,7 +188,7 @@ impl Edits {
         Ok(change)
     }
 
-    /// Marks the objects to delete: those that name nobody any more, if nobody gains by that.
+    /// Marks the objects to delete: objects without names, if nobody gains access.
     fn delete_empty(
         &mut self,
         session: &Session,
@@ -222,8 +222,7 @@ impl Edits {
             edit.is_deleted = deleted.contains(&edit.object);
             if !edit.is_deleted && empty.contains(&edit.object) {
                 console.note(&format!(
-                    "{} names nobody any more and stays, with `nobody: true`: without it someone would gain access, \
-                     such as the names in the base's own ACL",
+                    "{} has no names any more and is kept with `nobody: true`, because deleting it would give someone access, such as the names in the base's ACL",
                     edit.object
                 ));
             }
@@ -251,8 +250,7 @@ impl Edits {
             if *is_deleted && !args.apply {
                 let path = format!("{} {}", object.kind.name().to_ascii_lowercase(), object.name);
                 console.note(&format!(
-                    "{object} names nobody any more, and nobody gains access without it: --apply deletes it, as does \
-                     `kubectl delete {path}`"
+                    "{object} has no names any more, and nobody gains access without it: delete it with --apply or `kubectl delete {path}`"
                 ));
             }
         }
@@ -266,12 +264,13 @@ fn is_empty(entry: &QueueAclEntry) -> bool {
 }
 
 impl RevokeArgs {
-    /// Returns the right and the queue, unless it is about all of them.
+    /// Returns the right and the queue, unless all of them are revoked.
     fn one(&self) -> Option<(Right, &str)> {
         Some((self.verb?, self.queue.as_deref()?))
     }
 
-    /// Says which entries still give the subjects the right; returns whether there are none.
+    /// Prints the entries that still grant the right to the subjects. Returns whether there are no such
+    /// entries.
     fn left(
         &self,
         configuration: &Configuration,
@@ -329,7 +328,7 @@ impl RevokeArgs {
             if count > 0 {
                 let queues = plural(count, "queue");
                 console.note(&format!(
-                    "everyone may {} {queues} and what is below, so they may, too",
+                    "everyone may {} {queues} and the queues below, so they may, too",
                     right.act()
                 ));
             }

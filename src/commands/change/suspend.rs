@@ -13,14 +13,14 @@ use queuewarden_plan::{ObjectRef, ResourceKind};
 
 /// Help text on the objects and the exit codes.
 const HELP: &str = "\
-A QueueAcl is suspended by `spec.suspend: true`: it grants nothing, and lets nobody in. A YuniKornConfig is \
-suspended by `spec.mode: Observe`: nothing is written any more, so what is in force stays, also after its end. \
+A QueueAcl is suspended with `spec.suspend: true`: it grants nothing, and nobody gains access. A YuniKornConfig is \
+suspended with `spec.mode: Observe`: the operator stops writing, so grants stay in force even after their end. \
 `resume` sets `suspend: false` and `mode: Enforce`.
 
-The object goes to standard output, and who loses or gains access to standard error. --apply changes it in the \
-cluster.
+The object goes to standard output, and the list of users who lose or gain access to standard error. With --apply, \
+the command changes the object in the cluster.
 
-Exit codes: 0 done, 1 it is refused, 2 the command line is wrong, 3 it could not be decided.";
+Exit codes: 0 done, 1 refused, 2 the command line is invalid, 3 undecided.";
 
 /// The kinds that can be suspended.
 const KINDS: [ResourceKind; 2] = [ResourceKind::QueueAcl, ResourceKind::YuniKornConfig];
@@ -80,7 +80,7 @@ impl SuspendArgs {
             let invalid = || Failure::Refused(format!("nothing applied: {object} is invalid"));
             change = checked(text, args.files.now, console)?.ok_or_else(invalid)?;
         } else if suspend {
-            console.note("nothing is written any more: what is in force stays, also after its end");
+            console.note("the operator stops writing, so grants stay in force even after their end");
             return Ok(());
         }
         let before = source.configuration(args, console)?;

@@ -18,20 +18,20 @@ use yunikorn::application::{Dialect as Rules, Reading, yarn_acl};
 
 /// Help text on quoting, the order of results, and exit codes.
 const HELP: &str = "\
-Each ACL is one argument, quoted as a whole, for a space in it matters: users, one space, groups, with \
-commas within each; * alone is everyone. The results come in the order of the arguments; with -o json one \
-ACL makes an object, several make an array.
+Pass each ACL as one quoted argument, because spaces are significant: users, one space, groups, with commas \
+between the names; * alone is everyone. The results are in the order of the arguments. With -o json, one ACL is \
+printed as an object, and several as an array.
 
-Exit codes: 0 no errors, 1 errors were found, or warnings with --strict, 2 the command line is wrong.";
+Exit codes: 0 no errors, 1 errors were found, or warnings with --strict, 2 the command line is invalid.";
 
-/// Explain ACLs: who gets access, and what YuniKorn reads differently than written
+/// Explain ACLs: who gets access, and parts that YuniKorn interprets in an unexpected way
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct AclArgs {
     /// ACL such as "sue,bob dev,ops", or - to read one from standard input, without its last line break
     #[arg(allow_hyphen_values = true, value_parser = not_an_option)]
     acl: String,
-    /// More ACLs; write -- before one that begins with a dash
+    /// More ACLs; write -- before an ACL that begins with a dash
     #[arg(value_name = "ACL", value_parser = not_an_option)]
     more: Vec<String>,
     /// Dialect of the ACLs
@@ -51,7 +51,7 @@ pub enum Dialect {
     /// YuniKorn's dialect
     #[default]
     Yunikorn,
-    /// YARN's dialect as Hadoop 3.4.1 reads it; findings say what YuniKorn would do differently
+    /// YARN's dialect as Hadoop 3.4.1 reads it; findings describe the differences in YuniKorn
     YarnHadoop,
     /// YARN's dialect as Cloudera documents it: text after a second space is ignored
     YarnCloudera,
@@ -100,8 +100,7 @@ fn read(acls: &[&str]) -> Result<Vec<Source>, Failure> {
     acls.iter().enumerate().map(source).collect()
 }
 
-/// Reads an ACL from standard input without its last line break: `echo` and editors add one that is not part
-/// of the ACL.
+/// Reads an ACL from standard input without the last line break, which `echo` and editors add.
 fn standard_input() -> Result<Source, Failure> {
     let mut source = source::read_one(Path::new("-"))?;
     if let Some(text) = source.text.strip_suffix('\n') {
@@ -174,7 +173,7 @@ impl Explained {
         let (users, groups) = (acl.users().to_vec(), acl.groups().to_vec());
         let named =
             names(acl.is_everyone(), users.iter().map(String::as_str), groups.iter().map(String::as_str));
-        // Activation first, because it decides what is in force.
+        // Activation first, because it is decisive.
         let verdict = match refusals.iter().rev().flatten().next() {
             Some(words) => format!("refuses this text: {}", quoted(words)),
             None => "accepts this text".to_owned(),

@@ -17,23 +17,23 @@ use yunikorn::version::Version;
 
 /// Help text on the rows and exit codes.
 const HELP: &str = "\
-Files with QueueAcls and AdmissionPolicy objects and nothing else are no configuration: they are applied to \
-the old one, as kubectl apply would.\n\n\
-A row says who gains or loses a right, on which queues, and which entry makes the difference, now or at any \
-later time: FROM is when a change begins that does not begin at once, and UNTIL when the right ends. `extends` \
-and `shortens` are rights whose time changes, with the old and the new time. A user is \
-looked at without its groups, a group without its members; who keeps a right by another entry is not reported. \
-`added` and `removed` are queues that only one configuration has, with what their own ACLs grant beyond the \
-queues above; `now parent` is a queue that was a leaf, in which no application can run any more.
+Files that only contain QueueAcls and AdmissionPolicies are applied to the old configuration, like with kubectl \
+apply.\n\n\
+Each row shows who gains or loses a right, on which queues, and the entry that makes the difference, now or at any \
+later time. FROM is the start of a future change, and UNTIL the end of the right. `extends` and `shortens` are \
+rights with a different end, with the old and the new time. Users are compared without their groups, and groups \
+without their members; users who keep a right through another entry are not listed. `added` and `removed` are \
+queues that exist in only one configuration, with the rights that their ACLs grant in addition to the ancestors; \
+`now parent` is a former leaf, in which applications can no longer run.
 
-With --as a row is about that user with all groups. Where the change is about the user and changes nothing, \
-a note says by which entry the user still has the right, or why still not.
+With --as, the rows are about that user with all groups. If the files change a grant to the user without effect, a \
+note explains which entry still grants the right, or why the user still doesn't have it.
 
-Exit codes: 0 nobody gains or loses anything, and the queues and the admission settings are the same; 1 \
-something differs, or an object of the change would be refused; 2 the command line is wrong; 3 it could not \
-be decided. With --fail-on-widening 1 only if someone gains, or an object would be refused.";
+Exit codes: 0 nobody gains or loses access, and the queues and the admission settings are the same; 1 something \
+differs, or an object of the change would be refused; 2 the command line is invalid; 3 undecided. With \
+--fail-on-widening, 1 only if someone gains access, or an object would be refused.";
 
-/// Show who gains and who loses which access between two configurations, inherited access included
+/// Show who gains and loses access, including inherited access, between two configurations
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP, mut_arg("user", |arg| arg.help("Show only what changes for this user")))]
 pub struct DiffArgs {

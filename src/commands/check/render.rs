@@ -27,10 +27,10 @@ pub enum RenderFormat {
 
 /// Help text on exit codes.
 const HELP: &str = "\
-Exit codes: 0 it is printed, 1 errors were found, or warnings with --strict, or nothing is rendered, 2 the \
-command line is wrong.";
+Exit codes: 0 printed, 1 errors were found, or warnings with --strict, or nothing is rendered, 2 the command line is \
+invalid.";
 
-/// Print the ConfigMap that the operator would write, and on standard error the conditions it would report
+/// Print the ConfigMap that the operator would write, and its conditions on standard error
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct RenderArgs {
@@ -82,7 +82,7 @@ pub fn run(args: &RenderArgs, console: Console) -> Result<Exit, Failure> {
     }
 }
 
-/// Returns the state to print, or the reason why there is none.
+/// Returns the state to print, or the reason for its absence.
 fn rendered<'f>(
     settled: &Settled,
     mut lost: impl Iterator<Item = &'f SourceDiagnostic>,

@@ -22,7 +22,7 @@ const HELM: &str = "helm";
 
 /// Exit codes of the command.
 const CODES: &str = "\
-Exit codes: 0 applied, 1 the API server refuses it, 2 the command line is wrong, 3 the cluster cannot be reached.";
+Exit codes: 0 applied, 1 the API server refuses it, 2 the command line is invalid, 3 the cluster cannot be reached.";
 
 /// Apply the YuniKornConfig of a Helm release: tries until its definition is installed and the webhooks
 /// answer

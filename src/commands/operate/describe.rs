@@ -22,13 +22,13 @@ use yunikorn_access::decide::in_words;
 
 /// Help text on the sections and the exit codes.
 const HELP: &str = "\
-Under ACLs are those of the queue and of the queues above it that give a right which the object is about. \
-Under Effect is who gains and who loses by the object, compared with the configuration without it.
+The section ACLs lists the ACLs of the queue and its ancestors for the rights that the object sets. The section \
+Effect shows who gains and loses access, compared with the configuration without the object.
 
-Exit codes: 0 it is there, 2 the command line is wrong, 3 it could not be read.";
+Exit codes: 0 found, 2 the command line is invalid, 3 it could not be read.";
 
-/// Show a QueueAcl: what it says and since when, its conditions, the ACLs that it is one part of, who gains
-/// and who loses by it, and its events
+/// Show a QueueAcl with its last change, its conditions, the ACLs to which it contributes, its effect, and
+/// its events
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP, mut_arg("partition", |arg| arg.hide(true)))]
 pub struct DescribeArgs {
@@ -42,7 +42,8 @@ pub struct DescribeArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// When the object cannot be read, or the output cannot be written. A section that cannot be filled says why.
+/// When the object cannot be read, or the output cannot be written. A section without data contains the
+/// cause.
 pub fn run(args: &DescribeArgs, console: Console) -> Result<Exit, Failure> {
     let about = request::object(&args.object.join("/"), &[ResourceKind::QueueAcl]).map_err(|_| {
         let why = "name a QueueAcl, like queueacl/prod; for other kinds there is kubectl describe";
@@ -69,7 +70,7 @@ pub fn run(args: &DescribeArgs, console: Console) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-/// Returns what the object says, and who wrote it.
+/// Returns the content of the object, and its writers.
 fn facts(QueueAclEntry { meta, spec, .. }: &QueueAclEntry) -> Table {
     let mut table = Table::new(["", ""]);
     let mut fact = |name: &str, value: String| table.row([format!("{name}:"), value]);
@@ -116,7 +117,7 @@ fn conditions(meta: &Meta) -> Table {
     table
 }
 
-/// Returns the ACLs that give a right which the object is about: those of its queue and of the queues above.
+/// Returns the ACLs of the object's queue and its ancestors for the rights that the object sets.
 fn acls(configuration: &Configuration, spec: &QueueAclSpec) -> Result<Table, Failure> {
     let tree = configuration.tree(&spec.partition)?;
     let mut table = Table::new(["QUEUE", "ACL", "SAYS", "WRITTEN IN"]);

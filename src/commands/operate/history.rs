@@ -1,4 +1,4 @@
-//! `queuewarden history`: lists the revisions of what the operator wrote, shows one, or compares two.
+//! `queuewarden history`: lists the revisions of the output, shows one, or compares two.
 
 use crate::source::history::{History, StoredRevision, configuration, text};
 
@@ -17,17 +17,18 @@ use yunikorn::version::Version;
 
 /// Help text on the revisions and the exit codes.
 const HELP: &str = "\
-Without a revision it lists all of them, the newest last; with one it prints the text of that revision; with \
-two it shows who gained and who lost access from the first to the second, as queuewarden diff does. With --as \
-or --partition the list has only those that differ from the one before for this user, or in this partition, \
-and those that cannot be compared; the oldest has none before it. A revision is named by its number, which is \
-also in the text and in the status of the YuniKornConfig, or by the name of its ControllerRevision: where only \
-keys of an AdmissionPolicy changed, two have the same number, and it means the newer one.
+Without a revision, the command lists all revisions, the newest last. With one revision, it prints its \
+configuration. With two, it shows who gained and lost access between them, like queuewarden diff. With --as or \
+--partition, it only lists revisions that changed something for this user or in this partition, and revisions \
+that cannot be compared, such as the oldest one. Pass the number of a revision, which is also in the \
+configuration and in the status of the YuniKornConfig, or the name of its ControllerRevision. If only keys of an \
+AdmissionPolicy changed, two revisions have the same number, which then selects the newer one.
 
-Exit codes: 0 there is something to list, the text is printed, or the two grant the same; 1 there is no \
-revision, or the two differ; 2 the command line is wrong; 3 it could not be decided.";
+Exit codes: 0 revisions are listed, the configuration is printed, or both grant the same; 1 there is no \
+revision, or they differ; 2 the command line is invalid; 3 undecided.";
 
-/// List the texts that the operator wrote, with who gained and who lost access; show one, or compare two
+/// List the configurations that the operator wrote, with who gained and lost access; or print one, or compare
+/// two
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP, mut_arg("user", |arg| arg.help("Show only what changes for this user")))]
 pub struct HistoryArgs {
@@ -71,7 +72,7 @@ pub fn run(args: &HistoryArgs, console: Console) -> Result<Exit, Failure> {
         }
         [] => args.list(all, &namespace, console),
         [_] if args.only.is_given() => Err(Failure::Usage(
-            "--as and --partition are for the list, and for two revisions: one is printed whole".to_owned(),
+            "--as and --partition are for the list and for two revisions, because a single revision is printed completely".to_owned(),
         )),
         [one] => args.show(find(&all, one)?, console),
         [old, new, ..] => {
@@ -138,7 +139,7 @@ fn table(answer: &HistoryAnswer, wide: bool) -> Table {
     table
 }
 
-/// Returns the revisions that differ from the one before, and those that cannot be compared.
+/// Returns the revisions that differ from the previous one or cannot be compared with it.
 fn differing(
     all: Vec<StoredRevision>,
     only: &OnlyArgs,
@@ -153,7 +154,7 @@ fn differing(
         let Some(now) = read(revision) else { return true };
         let differs = last.as_ref().is_some_and(|old| {
             let compared = Compared { old, new: &now, change: None, who: who.as_ref() };
-            // A partition that neither has is the same in both.
+            // A partition that is missing in both is the same in both.
             only.answer(compared).is_ok_and(|answer| !answer.is_empty())
         });
         last = Some(now);
@@ -162,7 +163,7 @@ fn differing(
     Ok(all.into_iter().filter(|revision| differs(revision)).collect())
 }
 
-/// Returns a revision by its number or its name. Where numbers began again, the newest one of a number.
+/// Returns a revision by its number or its name. If a number occurs several times, returns the newest one.
 fn find<'r>(all: &'r [StoredRevision], named: &str) -> Result<&'r StoredRevision, Failure> {
     let found = all.iter().rfind(|revision| is_named(&revision.name, revision.revision, named));
     found.ok_or_else(|| {

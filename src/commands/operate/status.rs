@@ -22,16 +22,16 @@ use queuewarden_plan::ResourceKind;
 use queuewarden_plan::conditions::Type;
 use queuewarden_plan::snapshot::ConfigSpec;
 
-/// Maximum number of causes shown for which objects need attention; `--all` shows all of them.
+/// Maximum number of causes that are shown; `--all` shows all of them.
 const SHOWN: usize = 20;
 /// Maximum number of objects named for each of them.
 const NAMED: usize = 6;
 /// Exit codes of commands about an installation.
 pub const EXIT_CODES: &str = "\
-Exit codes: 0 all is well, 1 it is not, 2 the command line is wrong, 3 it is not known, or the cluster does not \
-answer.";
+Exit codes: 0 no problems, 1 problems were found, 2 the command line is invalid, 3 unknown, or the cluster does not \
+respond.";
 
-/// Show what queuewarden manages in a cluster: whether the scheduler runs the text of the objects, which
+/// Show the state of queuewarden in a cluster: whether the scheduler runs the written configuration, which
 /// replica writes, how many objects are in force, and which need attention
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
@@ -75,8 +75,7 @@ pub struct StatusAnswer {
     pub kinds: Vec<KindState>,
     /// The objects that are not Ready.
     pub attention: Vec<Attention>,
-    /// The lines of `check` about access that is wide open: fail-open and admission, where there is
-    /// something to report.
+    /// The lines of `check` about open access, fail-open and admission, if they report a problem.
     pub open: Vec<Line>,
     /// Things that could not be read.
     pub problems: Vec<String>,
@@ -182,7 +181,7 @@ fn answer(spec: &ConfigSpec, state: InstalledState) -> StatusAnswer {
     }
     open.extend(snapshot.as_ref().map(admission).filter(|line| line.level > Level::Ok));
     if config.is_none() && config_problem.is_none() {
-        // Without a YuniKornConfig nothing ends, because the written text stays.
+        // Without a YuniKornConfig, no grant ends, because the output is not changed.
         next_end = None;
     }
     let queues = snapshot.as_ref().and_then(queues);
@@ -299,8 +298,8 @@ fn block(line: &Line, width: Option<usize>) -> String {
     format!("\n{found}\n{}", remedy.collect::<String>())
 }
 
-/// Formats a block for each cause, because messages are long and contain the remedy: objects that lack the
-/// same stand together, and those that wait for the `YuniKornConfig` stand below it.
+/// Formats a block for each cause, because messages are long and contain the remedy: objects with the same
+/// cause are grouped, and objects that wait for the `YuniKornConfig` follow it.
 fn attention(objects: &[Attention], all: bool, width: Option<usize>) -> String {
     let mut causes = by_cause(objects, |object| (&object.reason, &object.message));
     let config = ResourceKind::YuniKornConfig.name();

@@ -1,6 +1,6 @@
 //! `queuewarden user-info refresh`: writes the aliases of pods that are older than the user-info webhook.
-//!
-//! Workloads need nothing: each pod gets its aliases when it is created, whatever its template says.
+//! Workloads are not changed, because pods get their aliases when they are created, independent of the
+//! template.
 
 use crate::output::format::Table;
 use crate::output::{Console, Exit, Failure};
@@ -9,15 +9,15 @@ use crate::source::cluster::{Cluster, ServerArgs};
 
 /// Help text on the effect and the exit codes.
 const HELP: &str = "\
-Lists the pods of YuniKorn that lack an alias which a grant needs, or have one that is not theirs, because \
-they are older than the user-info webhook. When the scheduler starts again, YuniKorn would refuse the \
-applications of the former, and give the latter the access of others. --apply writes the right aliases; \
-nothing restarts. It takes the rights to list and to patch pods.
+Lists the pods of YuniKorn with missing or foreign aliases, because they are older than the user-info webhook. \
+When the scheduler restarts, YuniKorn would refuse applications whose pods lack an alias, and give pods with a \
+foreign alias the access of another user. --apply corrects the aliases without restarting anything. You need \
+permission to list and patch pods.
 
-Exit codes: 0 all pods have the right aliases, or they are written, 1 some have not, 2 the command line is \
-wrong, 3 it could not be decided.";
+Exit codes: 0 all pods have the correct aliases, or they were corrected, 1 some have wrong aliases, 2 the command \
+line is invalid, 3 undecided.";
 
-/// Work with the names of users that pods carry
+/// Manage the user names in pods
 #[derive(Debug, Clone, clap::Args)]
 pub struct UserInfoArgs {
     #[command(subcommand)]
@@ -26,7 +26,7 @@ pub struct UserInfoArgs {
 
 #[derive(Debug, Clone, clap::Subcommand)]
 enum Command {
-    /// List the pods with wrong aliases, or write the right ones
+    /// List the pods with wrong aliases, or correct them
     Refresh(Refresh),
 }
 
@@ -40,7 +40,7 @@ struct Refresh {
     /// Pods of all namespaces
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     all_namespaces: bool,
-    /// Write the right aliases
+    /// Correct the aliases
     #[arg(long)]
     apply: bool,
     /// YuniKorn's namespace, instead of the one in the YuniKornConfig, or "yunikorn"
@@ -67,12 +67,12 @@ pub fn run(args: &UserInfoArgs, console: Console) -> Result<Exit, Failure> {
     console.notes(&notes);
     let pods = pods?;
     if pods.is_empty() {
-        console.note("all pods have the aliases that grants need, and no others");
+        console.note("all pods have exactly the aliases that grants need");
         return Ok(Exit::Clean);
     }
     console.out(&table(&pods).text(true, console.look_out().width))?;
     if !args.apply {
-        console.note("--apply writes the right aliases");
+        console.note("--apply corrects the aliases");
         return Ok(Exit::Findings);
     }
     let results = cluster.run(async |client| {

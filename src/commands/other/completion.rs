@@ -1,4 +1,4 @@
-//! `queuewarden completion`: prints the script by which a shell completes subcommands, options, files, and
+//! `queuewarden completion`: prints a shell script that completes subcommands, options, files, and
 //! existing queues, objects and codes.
 //!
 //! The script starts the program with `QUEUEWARDEN_COMPLETE` set and the words after `--`. So the
@@ -44,9 +44,9 @@ powershell  queuewarden completion powershell >> $PROFILE
 kubectl     queuewarden completion kubectl > kubectl_complete-queuewarden, executable and in a folder of \
 $PATH; for `kubectl queuewarden`
 
-Queues and objects are completed, too: from the files that -f names, else from the cluster.";
+Queues and objects are completed, too, from the files in -f or from the cluster.";
 
-/// Print the script that completes commands in a shell
+/// Print a completion script for a shell
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct CompletionArgs {
@@ -127,8 +127,8 @@ fn objects(command: fn() -> Command, current: &OsStr) -> Vec<CompletionCandidate
     })
 }
 
-/// Returns the names in the words' configuration that begin with the current word; none if they cannot be
-/// read in time.
+/// Returns the names in the words' configuration that begin with the current word, if they can be read in
+/// time.
 fn fitting(
     command: fn() -> Command,
     current: &OsStr,

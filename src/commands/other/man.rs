@@ -7,7 +7,7 @@ use clap_mangen::Man;
 
 use crate::output::{Console, Exit, Failure, file};
 
-/// Print the manual page, or write those of all subcommands into a folder
+/// Print the manual page, or write the manual pages of all subcommands to a folder
 #[derive(Debug, Clone, clap::Args)]
 pub struct ManArgs {
     /// Write a page for each command into DIR, such as /usr/local/share/man/man1. If DIR has a symbolic link

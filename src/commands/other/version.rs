@@ -5,7 +5,7 @@ use crate::output::{Console, Exit, Failure};
 /// The release whose behaviour `model` reproduces.
 const YUNIKORN: &str = "1.8.0";
 
-/// Print the version, and the versions it was tested with
+/// Print the version, and the tested versions of YuniKorn
 #[derive(Debug, Clone, clap::Args)]
 pub struct VersionArgs {}
 

@@ -1,4 +1,4 @@
-//! The cluster that is read: its options, the kubeconfig, and what is wrong with it.
+//! The cluster to read: its options, the kubeconfig, and its errors.
 
 use std::path::PathBuf;
 use std::{io, iter};

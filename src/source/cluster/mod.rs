@@ -71,7 +71,7 @@ impl Cluster {
     /// Connects to the cluster of the kubeconfig, or of the service account of the pod this runs in.
     ///
     /// # Errors
-    /// When there is neither, or it cannot be used.
+    /// When both are missing, or it cannot be used.
     pub fn connect(args: &ServerArgs) -> Result<Self, Failure> {
         // Two dependencies bring rustls, so a cryptography provider must be chosen. This fails if one was
         // chosen before.
@@ -152,7 +152,7 @@ impl Cluster {
     /// Returns the kubeconfig's user as the API server, and so `YuniKorn`'s admission controller, sees it.
     ///
     /// # Errors
-    /// When the API server does not say.
+    /// When the API server does not report it.
     pub fn whoami(&self) -> Result<Identity, Failure> {
         let reviews: Api<SelfSubjectReview> = Api::all(self.client.clone());
         let review = SelfSubjectReview::default();
@@ -181,7 +181,7 @@ impl Cluster {
         Some((allowed, reason.to_owned()))
     }
 
-    /// Returns the annotations of a namespace; none, with a note, if they may not be read.
+    /// Returns the annotations of a namespace, or nothing and prints a note if they may not be read.
     pub fn namespace_annotations(&self, name: &str, console: Console) -> BTreeMap<String, String> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         match self.runtime.block_on(call(namespaces.get(name))) {
@@ -268,7 +268,7 @@ impl Cluster {
         }
     }
 
-    /// Reads the `YuniKornConfig`; `None` if there is none.
+    /// Reads the `YuniKornConfig`, if it exists.
     ///
     /// # Errors
     /// When the API server does not return it.
@@ -442,7 +442,7 @@ pub fn seen(event: &Event) -> Option<Timestamp> {
     again.or(event.event_time.as_ref()).map(|time| time.0).or(last)
 }
 
-/// Returns the objects of a kind; none if the kind is not installed.
+/// Returns the objects of a kind, which are empty if the kind is not installed.
 pub(crate) async fn objects_of(client: &Client, kind: ResourceKind) -> Result<Vec<DynamicObject>, CallError> {
     match call(api(kind, client.clone()).list(&ListParams::default())).await {
         Ok(list) => Ok(list.items),

@@ -45,11 +45,11 @@ pub struct DiffAnswer {
     pub risks: Vec<Diagnostic>,
     /// The objects of the change that are refused.
     pub refused: Vec<RefusedObject>,
-    /// The user that it is about; null when it is about everybody.
+    /// The compared user; null for everyone.
     pub user: Option<String>,
     /// The groups of the user, as assumed for the answer.
     pub groups: Vec<String>,
-    /// The rights of the user that the change is about and that it leaves as they are.
+    /// The rights of the user that the files try to change without effect.
     pub still: Vec<UnmovedRight>,
     /// The ACLs of the base that objects no longer replace, each in a sentence.
     #[serde(skip)]
@@ -69,7 +69,7 @@ pub struct RefusedObject {
     pub message: String,
 }
 
-/// A right of a user that a change is about and that it leaves as it is.
+/// A right of a user that a change tries to affect without success.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "StillAnswer")]
 pub struct UnmovedRight {
@@ -106,7 +106,7 @@ pub struct Compared<'a> {
     pub new: &'a Configuration,
     /// The objects that make the difference, unless the new one is whole.
     pub change: Option<&'a ObjectChange>,
-    /// The user that it is about; `None` for everybody.
+    /// The compared user; `None` for everyone.
     pub who: Option<&'a Identity>,
 }
 
@@ -141,8 +141,8 @@ impl Compared<'_> {
         }
     }
 
-    /// Returns the objects that are applied and refused, and in a whole configuration those that the old
-    /// one does not refuse.
+    /// Returns the objects that are applied and refused, and in a whole configuration the objects that the
+    /// old one does not refuse.
     fn refused(self) -> Vec<RefusedObject> {
         let applied: BTreeSet<String> = self.change.into_iter().flat_map(ObjectChange::applied).collect();
         let [old, new] = [self.old, self.new].map(|of| of.rendered.context.refused());

@@ -62,13 +62,13 @@ impl OnlyArgs {
     /// Compares the partitions that are asked about.
     ///
     /// # Errors
-    /// When neither configuration has the partition.
+    /// When the partition is missing in both configurations.
     pub fn answer(&self, compared: Compared<'_>) -> Result<DiffAnswer, Failure> {
         let Compared { old, new, .. } = compared;
         Ok(compared.answer(&self.trees(old, new)?, &self.trees(new, old)?))
     }
 
-    /// Returns the partitions to compare; one that only one of the two has is a difference, too.
+    /// Returns the partitions to compare. A partition that exists in only one of them is a difference, too.
     fn trees(&self, of: &Configuration, other: &Configuration) -> Result<Vec<Tree>, Failure> {
         match &self.partition {
             None => Ok(of.view.trees.clone()),
@@ -123,7 +123,7 @@ impl DiffAnswer {
         console.err(&table.text(!table.is_empty(), console.look_err().width));
     }
 
-    /// Returns notes about what the table does not show.
+    /// Returns notes about differences that the table does not show.
     fn notes(&self) -> Vec<String> {
         let mut notes = self.returning.clone();
         for partition in self.partitions.iter().filter(|partition| partition.placement_differs) {
@@ -229,7 +229,7 @@ impl DiffAnswer {
     }
 }
 
-/// Limit of what is listed.
+/// Maximum number of listed items.
 struct Shown {
     most: usize,
 }
@@ -312,7 +312,7 @@ impl Shown {
     }
 }
 
-/// Returns a row in which no entry is named.
+/// Returns a row without an entry.
 fn row([change, who, verb, queues]: [&str; 4]) -> Row {
     ([change, who, verb, queues, "", ""].map(str::to_owned), Default::default())
 }

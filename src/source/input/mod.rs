@@ -37,7 +37,7 @@ pub const NOT_AN_OBJECT: Code = Code::new(6001, "not-an-object");
 pub const UNKNOWN_KIND: Code = Code::new(6002, "unknown-kind");
 /// `metadata.name` is missing or not a Kubernetes name.
 pub const BAD_NAME: Code = Code::new(6003, "bad-object-name");
-/// The same object stands twice in what was read.
+/// The same object occurs twice in the input.
 pub const DUPLICATE_OBJECT: Code = Code::new(6004, "duplicate-object");
 
 /// The file has more documents than are read of one.
@@ -74,7 +74,7 @@ pub struct Inputs {
     pub objects: Vec<Object>,
     /// Documents that are a bare queues.yaml.
     pub bare: Vec<Document>,
-    /// Index of the text with the queue tree that replaces that of the base ConfigMap.
+    /// Index of the text with the queue tree that replaces the base ConfigMap's tree.
     pub base: Option<usize>,
     /// Number of objects of other kinds.
     pub ignored: usize,

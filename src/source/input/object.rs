@@ -41,7 +41,7 @@ pub struct Document {
     large: OnceLock<HashMap<usize, HashMap<String, usize>>>,
 }
 
-/// Number of pairs from which a mapping is indexed.
+/// Minimum number of pairs for a mapping to be indexed.
 const LARGE: usize = 32;
 
 impl Document {
@@ -49,7 +49,7 @@ impl Document {
     /// before it is [decoded](Self::decoded).
     ///
     /// # Errors
-    /// When it is neither JSON nor YAML.
+    /// When it is not valid JSON or YAML.
     pub fn read(text: &str, source: usize, syntax: Syntax, range: Span) -> Result<Option<Self>, Diagnostic> {
         let part = text.get(range.start..range.end).unwrap_or_default();
         let parsed = yaml::parse(part);
@@ -72,7 +72,7 @@ impl Document {
         Self { source, range, value, node, inside: None, large: OnceLock::new() }
     }
 
-    /// Creates a document of a part of this one, or of what was made of it.
+    /// Creates a document from a part of this one, or from a derived value.
     #[must_use]
     pub fn part(&self, value: Value, node: Option<Node>) -> Self {
         Self { inside: self.inside.clone(), ..Self::new(self.source, self.range, value, node) }
@@ -273,7 +273,7 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
                     inputs.bare.push(Document { range: Span::new(0, end), ..document });
                 }
                 if !others_follow {
-                    // The file is a queues.yaml: all of it goes to YuniKorn, which decides what it reads.
+                    // The file is a queues.yaml, which YuniKorn receives completely.
                     return;
                 }
                 Ok(())
@@ -410,7 +410,7 @@ fn ignore(inputs: &mut Inputs, document: &Document) {
     }
 }
 
-/// Returns the kind of an object if it is one that is read. Fails if our API group has no such kind or
+/// Returns the kind of an object, if this program reads it. Fails if our API group has no such kind or
 /// version.
 fn kind_of(document: &Document, api_version: &str, kind: &str) -> Result<Option<Kind>, Diagnostic> {
     let mut replacement = None;

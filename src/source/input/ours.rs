@@ -216,9 +216,9 @@ mod tests {
 
     #[test]
     fn values_are_left_out() {
-        let found = Diagnostic::error(DUPLICATE_KEY, "`pass`word` stands twice").help("write `pass`");
+        let found = Diagnostic::error(DUPLICATE_KEY, "`pass`word` appears twice").help("write `pass`");
         let left = without_values(found);
-        assert_eq!((left.message.as_str(), left.help.as_deref()), ("`…` stands twice", Some("write `…`")));
+        assert_eq!((left.message.as_str(), left.help.as_deref()), ("`…` appears twice", Some("write `…`")));
         let object = Diagnostic::error(NOT_AN_OBJECT, "it has no `kind`");
         assert_eq!(without_values(object.clone()), object);
     }

@@ -229,7 +229,7 @@ impl Walk {
     }
 
     /// Returns whether an entry is in the folder that the command line names: the author of a link in that
-    /// folder must not choose other files of this machine. Keeps the reason for what is skipped.
+    /// folder must not choose other files of this machine. Keeps the reasons for skipped files.
     fn is_inside(&mut self, path: &Path) -> bool {
         let why = match fs::canonicalize(path) {
             // A pipe would be read until someone writes to it.
@@ -267,7 +267,7 @@ mod tests {
         let (paths, out) = ([dir.path().to_path_buf(), at("b.yaml")], at("out.yaml"));
         assert_eq!(names(&paths, false, Some(&out)), ["a.yml", "b.yaml", "c.json"]);
         assert_eq!(names(&paths, true, Some(&out)), ["a.yml", "b.yaml", "c.json", "d.yaml"]);
-        // A file that is named explicitly is read whatever its extension.
+        // An explicitly named file is read independent of its extension.
         assert_eq!(names(&[at("notes.txt")], true, Some(&out)), ["notes.txt"]);
     }
 
@@ -379,7 +379,7 @@ mod tests {
             assert!(note.contains(&format!("/given/{name}` is skipped: ")) && note.contains(why), "{note}");
         }
         assert_eq!(notes.len(), 4, "{notes:?}");
-        // A link that is named is what the user means, and so is a folder behind one.
+        // An explicitly named link is intended, even to a folder.
         assert_eq!(names(&[at("given/e.json"), at("given/f")], true, None), ["e.json", "c.yaml"]);
     }
 

@@ -16,7 +16,7 @@ pub enum Syntax {
     Yaml,
 }
 
-/// Splits a text. A text that starts with `{` and is JSON throughout counts as JSON, as for kubectl.
+/// Splits a text. A text that starts with `{` and is JSON throughout is treated as JSON, as in kubectl.
 pub fn split(text: &str) -> (Syntax, Vec<Span>) {
     match json(text) {
         Some(spans) => (Syntax::Json, spans),

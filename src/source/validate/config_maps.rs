@@ -37,7 +37,7 @@ pub struct Pair<'i> {
     pub here: bool,
     /// False if other files may hold the rest, such as the base of an overlay.
     is_whole: bool,
-    /// Both of them, as far as they are given, and nothing else.
+    /// Only the given ones of the two.
     pub snapshot: Snapshot,
     /// Their keys and values.
     pub flat: Flattened,
@@ -91,7 +91,7 @@ impl<'i> Pair<'i> {
         }
     }
 
-    /// Returns a finding at the key or in the value that it is about.
+    /// Returns a finding at the affected key or value.
     pub fn placed(&self, inputs: &Inputs, key: &str, found: Diagnostic) -> Option<SourceDiagnostic> {
         let value = self.flat.get(key)?;
         Some(place(inputs, self.object(&value.origin)?, &value.origin, &value.text, found))
@@ -255,7 +255,7 @@ fn not_unpacked(key: &str) -> Diagnostic {
         "`{key}` cannot be unpacked: it is no gzip, which YuniKorn passes over with a line in its log, or \
         holds more than {most} MiB"
     );
-    let help = "write the text into `data`, or pack it with gzip and then base64";
+    let help = "write the text into `data`, or write it with gzip and base64";
     Diagnostic::error(NOT_UNPACKED, message).help(help)
 }
 
@@ -263,7 +263,7 @@ fn hides(key: &str) -> Diagnostic {
     let (does, sets) = (if is_packed(key) { "hides" } else { "empties" }, target(key));
     let message = format!("`{key}` in `binaryData` {does} `{sets}` in `data`, which YuniKorn does not read");
     let help =
-        "remove one of them, or rename this one: YuniKorn drops what is behind the last dot of its name";
+        "remove one of them, or rename this one: YuniKorn drops the part of its name after the last dot";
     Diagnostic::warning(HIDES, message).help(help)
 }
 
@@ -412,7 +412,7 @@ mod tests {
             }
             assert!(codes(name, &[], &[("queues.yaml.GZ", gzip(GOOD))]).is_empty(), "{name}");
         }
-        // A text that is no tree counts only in ConfigMaps that YuniKorn reads.
+        // A text that is not a tree is only reported in ConfigMaps that YuniKorn reads.
         let text = [("queues.yaml.gz", gzip("a: b\n"))];
         assert!(!codes(YUNIKORN_CONFIGS, &[], &text).is_empty());
         assert!(codes("base", &[], &text).is_empty());
@@ -522,7 +522,7 @@ mod tests {
         assert!(codes(YUNIKORN_CONFIGS, &group, &[]).iter().all(|(number, _)| *number == 1001));
     }
 
-    /// The keys of both ConfigMaps count together, and those of another namespace do not.
+    /// The keys of both ConfigMaps are combined, without keys of another namespace.
     #[test]
     fn config_maps_are_merged_by_namespace() {
         let map = |name: &str, namespace: &str, data: &str| {

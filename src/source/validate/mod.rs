@@ -1,7 +1,7 @@
 //! Checks of objects and ConfigMaps in files.
 //!
 //! * [`super::schema`]: queuewarden's objects against their schema.
-//! * [`objects`]: queuewarden's objects by what they mean, and by what they do together.
+//! * [`objects`]: queuewarden's objects by their meaning and their combined effect.
 //! * [`config_maps`]: queues.yaml, and the keys of `YuniKorn`'s ConfigMaps.
 //! * [`trees`]: findings that need the whole tree of queues.
 
@@ -36,7 +36,7 @@ pub fn each(given: &FileSource) -> Vec<SourceDiagnostic> {
     of_objects.chain(config_maps::check(given)).chain(of_bare).collect()
 }
 
-/// Reads a manifest as a change, and prints what is wrong with it; `None` if there are errors.
+/// Reads a manifest as a change, and prints its findings; `None` if there are errors.
 pub(crate) fn checked(
     text: &str,
     now: Option<Timestamp>,

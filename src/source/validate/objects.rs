@@ -1,5 +1,5 @@
-//! Checks objects of ours: each by its schema, the rules of the conversion, and `YuniKorn`'s reading of the
-//! names in it; and all together by the conditions of the plan, shown where their cause is written.
+//! Checks queuewarden's objects with their schemas, the rules of the conversion, and `YuniKorn`'s reading of
+//! the names in it; and all together by the conditions of the plan, shown where their cause is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,9 +43,8 @@ pub const CODES: &[Code] = &[NOT_ACCEPTED, CONFIG_NOT_READY, WITHOUT_EFFECT, EXP
 /// Reasons that do not depend on the queues.
 const BY_THEMSELVES: [Reason; 3] = [Reason::Invalid, Reason::Conflicted, Reason::Expired];
 
-/// Returns the problems that the plan found, except those that were `reported` already: an object with an
-/// error of its own is not accepted because of it. Without a valid base, only problems that do not depend on
-/// it count.
+/// Returns the problems that the plan found, except the ones in `reported`, because an object with a reported
+/// error is not accepted for that reason. Without a valid base, only problems that do not depend on it count.
 pub fn together(
     FileSource { inputs, has_tree, .. }: &FileSource,
     settled: &Settled,
@@ -147,12 +146,12 @@ fn field_of_condition(kind: ResourceKind, condition: &Condition) -> &'static str
     }
 }
 
-/// Returns all findings on an object, including parts that do not do what they seem to say.
+/// Returns all findings on an object, including settings that do not work as they appear to.
 pub fn check(inputs: &Inputs, object: &Object, kind: ResourceKind) -> Vec<Diagnostic> {
     let mut found = schema::check(object);
     let dynamic = DynamicObject::deserialize(&object.document.value).ok();
     let converted = dynamic.map(|dynamic| converted(inputs, object, kind, &dynamic)).transpose();
-    // The conversion stops at problems for which the schema has the better message.
+    // The conversion stops at problems that the schema reports with a better message.
     let readable = found.is_empty();
     let refused = converted.as_ref().err().into_iter().flatten();
     found.extend(refused.filter(|refusal| readable || refusal.code != convert::UNREADABLE).map(|refusal| {

@@ -1,4 +1,4 @@
-//! Checks trees of queues as a whole, and whom the admission settings let submit as others.
+//! Checks whole queue trees, and the users who can submit as others by the admission settings.
 
 use std::collections::HashMap;
 
@@ -70,7 +70,7 @@ pub fn of_cluster(
     found
 }
 
-/// Returns the configurations in files: the one that the operator would write, and each other text of queues
+/// Returns the configurations in files: the operator's output, and each other text of queues
 /// by itself. Each comes with the ConfigMaps that its admission settings are from.
 fn configured<'p, 'i>(
     given: &'i FileSource,

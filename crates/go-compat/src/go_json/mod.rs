@@ -1,23 +1,23 @@
 //! JSON as Go's `encoding/json` reads and writes it.
 //!
-//! `serde_json` reads. What Go takes otherwise is here: lone surrogates ([`GoString`]), keys without case
-//! ([`is_field`]), and its bound on nesting. `null` is an `Option`; for repeated keys, implement
-//! `Visitor::visit_map`.
+//! `serde_json` parses the text. This module adds the points in which Go differs: lone surrogates
+//! ([`GoString`]), keys that match without regard to case ([`is_field`]), and the limit on nesting. `null` is
+//! an `Option`; implement `Visitor::visit_map` to handle repeated keys.
 
 use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, IgnoredAny, Visitor};
 
-/// The deepest nesting that Go reads (`scanner.go`, `maxNestingDepth`).
+/// The deepest nesting that Go accepts (`scanner.go`, `maxNestingDepth`).
 pub const MAX_DEPTH: usize = 10_000;
 
-/// Reads a text if Go takes it for JSON.
+/// Parses a text that Go accepts as JSON.
 ///
 /// # Errors
-/// When it is no JSON, nested too deeply, or of another type: why, and where.
+/// The reason and its position, if the text is not JSON, is nested too deeply or has another type.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    // Checks the whole text, at any depth: a `GoString` alone would take control characters.
+    // Checks the whole text first, because a `GoString` alone would accept control characters.
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| error.to_string())?;
     if depth(text) > MAX_DEPTH {
         return Err(format!("nested more than {MAX_DEPTH} deep"));
@@ -25,10 +25,10 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-/// Reads a value; `null` means absent.
+/// Deserializes a value; `null` gives the default.
 ///
 /// # Errors
-/// When it is of another type.
+/// If the value has another type.
 pub fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
     Option::deserialize(from).map(Option::unwrap_or_default)
 }
@@ -51,7 +51,7 @@ fn depth(text: &str) -> usize {
     deepest
 }
 
-/// A string in which each lone surrogate is U+FFFD.
+/// A string with U+FFFD in place of each lone surrogate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GoString(pub String);
 
@@ -70,8 +70,8 @@ impl Visitor<'_> for BytesVisitor {
         f.write_str("a string")
     }
 
-    /// Takes what `serde_json` makes of a string: UTF-8, but for lone surrogates, which have three bytes and
-    /// begin with `ED`.
+    /// Converts the bytes that `serde_json` makes of a string: UTF-8, except that a lone surrogate has three
+    /// bytes beginning with `ED`.
     fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<GoString, E> {
         let mut text = String::with_capacity(bytes.len());
         for chunk in bytes.utf8_chunks() {
@@ -84,25 +84,25 @@ impl Visitor<'_> for BytesVisitor {
     }
 }
 
-/// Returns a value of strings, lists and maps as `json.Marshal` writes it: `<`, `>`, `&`, U+2028 and U+2029
-/// are escaped for the sake of HTML.
+/// Serializes strings, lists and maps as `json.Marshal` does, with `<`, `>`, `&`, U+2028 and U+2029 escaped
+/// so that the JSON can be embedded in HTML.
 pub fn write(value: &impl Serialize) -> String {
     escaped(value, is_of_html)
 }
 
-/// Returns whether a character of JSON within HTML is escaped. Such characters occur only in strings.
+/// Returns whether JSON in HTML must escape a character. Valid JSON has such characters only in strings.
 pub fn is_of_html(c: char) -> bool {
     matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}')
 }
 
-/// Returns a value as JSON, with escapes for what JSON must escape and what `is_escaped` takes, which must
-/// occur in strings only.
+/// Serializes a value as JSON and also escapes all characters that `is_escaped` selects. They must occur only
+/// in strings.
 pub(crate) fn escaped(value: &impl Serialize, is_escaped: impl Fn(char) -> bool) -> String {
-    // Strings, lists and maps by strings can always be written.
+    // Serializing strings, lists and maps with string keys cannot fail.
     escaped_json(&serde_json::to_string(value).unwrap_or_default(), is_escaped)
 }
 
-/// Escapes characters of a JSON text. They must be inside strings, because JSON allows escapes only there.
+/// Escapes characters of a JSON text. They must be inside strings, the only place where JSON allows escapes.
 pub fn escaped_json(json: &str, is_escaped: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -114,10 +114,10 @@ pub fn escaped_json(json: &str, is_escaped: impl Fn(char) -> bool) -> String {
     out
 }
 
-/// Returns whether Go takes a key for the struct field of this name (`fold.go`): without case, as Unicode
-/// folds it. `field` is ASCII.
+/// Returns whether Go assigns a key to the struct field of this name. Go compares with Unicode case folding
+/// (`fold.go`). `field` must be ASCII.
 pub fn is_field(key: &str, field: &str) -> bool {
-    // Two letters outside ASCII fold to one inside it.
+    // Two letters outside ASCII fold to an ASCII letter.
     let folded = key.chars().map(|c| match c {
         '\u{17f}' => 's',
         '\u{212a}' => 'k',

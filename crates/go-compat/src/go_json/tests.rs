@@ -1,4 +1,4 @@
-//! Texts that are read, and those of them that Go reads otherwise than most.
+//! Texts that are valid JSON, invalid JSON, and texts that Go reads differently from most parsers.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -14,7 +14,7 @@ fn is_json(text: &str) -> bool {
 }
 
 #[test]
-fn strings_lose_their_escapes() {
+fn escapes_in_strings_are_decoded() {
     for (json, expected) in [
         (r#""""#, ""),
         (r#""a\"\\\/\b\f\n\r\tz""#, "a\"\\/\u{8}\u{c}\n\r\tz"),
@@ -33,7 +33,7 @@ fn strings_lose_their_escapes() {
 }
 
 #[test]
-fn texts_that_are_no_json_are_refused() {
+fn invalid_json_is_refused() {
     for text in [
         "",
         " ",
@@ -56,7 +56,7 @@ fn texts_that_are_no_json_are_refused() {
 }
 
 #[test]
-fn texts_that_go_reads_are_read() {
+fn text_accepted_by_go_is_accepted() {
     for text in
         [" { } ", "[ ]", "-0.5e+10", "1e999", "{\"a\":{},\"a\":[\"\\ud800\"]}", "\"\u{7f}\"", "null\n"]
     {
@@ -65,7 +65,7 @@ fn texts_that_go_reads_are_read() {
 }
 
 #[test]
-fn nesting_has_gos_bound() {
+fn nesting_limit_matches_go() {
     let nested = |depth| format!("{}1{}", r#"["[\"","#.repeat(depth), "]".repeat(depth));
     assert!(is_json(&nested(MAX_DEPTH)));
     let error = read::<IgnoredAny>(&nested(MAX_DEPTH + 1)).map(|_| ()).unwrap_err();
@@ -73,7 +73,7 @@ fn nesting_has_gos_bound() {
 }
 
 #[test]
-fn keys_are_compared_without_case() {
+fn keys_match_fields_without_case() {
     for key in ["user", "User", "USER", "u\u{17f}er", "U\u{17f}eR"] {
         assert!(is_field(key, "user"), "{key}");
     }
@@ -85,14 +85,14 @@ fn keys_are_compared_without_case() {
 
 proptest! {
     #[test]
-    fn strings_are_those_of_any_reader(text in r"\PC{0,8}|[\x00-\x7fé😀\u{2028}]{0,8}") {
+    fn strings_equal_those_of_serde_json(text in r"\PC{0,8}|[\x00-\x7fé😀\u{2028}]{0,8}") {
         let written = write(&text);
         prop_assert_eq!(&serde_json::from_str::<String>(&written).unwrap(), &text);
         prop_assert_eq!(read::<GoString>(&written), Ok(GoString(text)));
     }
 
     #[test]
-    fn values_of_any_reader_are_read(text in r#"[\[\]{}",:a\\u0-9efnrt.+ \n-]{0,20}|\PC{0,12}"#) {
+    fn values_accepted_by_serde_json_are_accepted(text in r#"[\[\]{}",:a\\u0-9efnrt.+ \n-]{0,20}|\PC{0,12}"#) {
         if serde_json::from_str::<Value>(&text).is_ok() {
             prop_assert!(is_json(&text));
         }
@@ -100,7 +100,7 @@ proptest! {
 }
 
 #[test]
-fn strings_are_escaped_as_go_escapes_them() {
+fn written_strings_are_escaped_as_in_go() {
     let out = write(&"a<b>&\"c\\\u{2028}\u{2029}é\u{1}\u{8}\u{c}\n\r\t\u{7f}😀/'");
     assert_eq!(out, "\"a\\u003cb\\u003e\\u0026\\\"c\\\\\\u2028\\u2029é\\u0001\\b\\f\\n\\r\\t\u{7f}😀/'\"");
 }

@@ -1,4 +1,4 @@
-//! The parts of a pattern that mean the same to Go and to the `regex` crate.
+//! The constructs that mean the same in Go and in the `regex` crate.
 
 use super::{
     INVALID_CLASS, INVALID_COUNT, INVALID_ESCAPE, INVALID_NAME, INVALID_PERL, NESTED_REPETITION,
@@ -12,14 +12,14 @@ use regex_syntax::ast::{
     RepetitionRange, Span as AstSpan,
 };
 
-/// Limits a count and the product of counts that are nested, as Go does.
+/// Maximum of a repetition count, and of the product of nested counts, as in Go.
 const MAX_COUNT: usize = 1000;
 
-/// The last of the Latin letters, whose cases are the same in every version of Unicode. Go has another
-/// version than the `regex` crate.
+/// The last Latin letter whose case folding is the same in all versions of Unicode. Go and the `regex` crate
+/// use different versions.
 const LAST_STABLE: char = '\u{17F}';
 
-/// Returns the pattern with its ASCII classes spelled out.
+/// Returns the pattern with `\d`, `\s` and `\w` replaced by ASCII classes.
 pub(super) fn spell_out(pattern: &str, ast: &Ast) -> Result<String, Diagnostic> {
     let mut speller =
         Speller { pattern, spelled_out: String::new(), copied: 0, depth: 0, folds: false, unstable: None };
@@ -34,22 +34,22 @@ pub(super) fn spell_out(pattern: &str, ast: &Ast) -> Result<String, Diagnostic> 
     Ok(speller.spelled_out)
 }
 
-/// Spells out the ASCII classes of one pattern.
+/// Replaces the Perl classes of one pattern by ASCII classes.
 struct Speller<'p> {
     pattern: &'p str,
     spelled_out: String,
-    /// The bytes of `pattern` that are in `spelled_out`.
+    /// The number of bytes of `pattern` that `spelled_out` covers.
     copied: usize,
-    /// The groups around the current part.
+    /// The number of groups around the current part.
     depth: usize,
-    /// A flag ignores case.
+    /// True if a flag ignores case.
     folds: bool,
-    /// A character that Go may fold to others than are known here.
+    /// A character that Go's version of Unicode may fold differently.
     unstable: Option<Span>,
 }
 
 impl Speller<'_> {
-    /// Checks a part and those in it. Returns the largest product of nested counts in it.
+    /// Checks a part with everything inside it. Returns the largest product of nested counts.
     fn part(&mut self, ast: &Ast) -> Result<usize, Diagnostic> {
         match ast {
             Ast::Empty(_) | Ast::Dot(_) => {}
@@ -173,7 +173,7 @@ impl Speller<'_> {
         })
     }
 
-    /// Writes the pattern until `span`, and `text` in its place.
+    /// Copies the pattern up to `span` and writes `text` in place of the span.
     fn replace(&mut self, span: &AstSpan, text: &str) {
         self.copy_until(span.start.offset);
         self.spelled_out.push_str(text);
@@ -190,7 +190,7 @@ impl Speller<'_> {
     }
 }
 
-/// Returns the class as brackets, which may also stand in brackets.
+/// Returns the class in brackets. This form is also valid inside brackets.
 fn ascii(class: &ClassPerl) -> &'static str {
     match (&class.kind, class.negated) {
         (ClassPerlKind::Digit, false) => "[0-9]",
@@ -206,16 +206,17 @@ fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-// Brackets and braces, which the parser reads otherwise than Go.
+// Brackets and braces, which the parser and Go read differently.
 //
-// Inside brackets the parser knows nested ones and the operators `&&`, `--` and `~~`; to Go these are
-// characters. A `{` that begins no count is an error to the parser and a character to Go.
+// Inside brackets the parser supports nested classes and the operators `&&`, `--` and `~~`; Go reads these as
+// literal characters. A `{` that does not begin a count is an error to the parser and a literal to Go.
 
-/// A character for the parser in place of a `{` that Go reads as one. It has the same length, so spans stay.
+/// The character that replaces a `{` that Go reads literally. It has the same length, so that spans stay
+/// valid.
 const BRACE: char = '\u{1}';
 
-/// Returns the pattern for the parser. Refuses `\Q`, and inside brackets all that the parser and Go may read
-/// differently.
+/// Prepares the pattern for the parser. Refuses `\Q`, and everything inside brackets that the parser and Go
+/// might read differently.
 pub(super) fn prepare(pattern: &str) -> Result<String, Diagnostic> {
     let mut prepared = String::with_capacity(pattern.len());
     let mut inside = false;
@@ -242,14 +243,14 @@ pub(super) fn prepare(pattern: &str) -> Result<String, Diagnostic> {
     Ok(prepared)
 }
 
-/// The length of `[`, `[^`, `[]` or `[^]`, whose `]` is a character; to Go it may begin a range.
+/// Returns the length of `[`, `[^`, `[]` or `[^]`. The `]` is a literal here; in Go it may begin a range.
 fn opening(rest: &str) -> Option<usize> {
     let opening = ["[^]", "[]", "[^"].into_iter().find(|opening| rest.starts_with(opening)).unwrap_or("[");
     let begins_range = rest.strip_prefix(opening).is_some_and(|behind| behind.starts_with('-'));
     (!opening.ends_with(']') || !begins_range).then_some(opening.len())
 }
 
-/// The length of an escape with the brace that belongs to it. `\Q` quotes all that follows.
+/// Returns the length of an escape, including its braces. `\Q` quotes the rest of the pattern.
 fn escape(rest: &str) -> Option<usize> {
     match rest.chars().nth(1) {
         Some('Q') => None,
@@ -258,7 +259,7 @@ fn escape(rest: &str) -> Option<usize> {
     }
 }
 
-/// The length of `[:alpha:]` or `[:^alpha:]`.
+/// Returns the length of `[:alpha:]` or `[:^alpha:]`.
 fn posix_name(pattern: &str, at: usize) -> Result<usize, Diagnostic> {
     let name = pattern.get(at..).and_then(|rest| rest.strip_prefix("[:")?.split_once(":]"));
     let Some((name, _)) = name else { return Err(differently(pattern, at)) };
@@ -269,7 +270,8 @@ fn posix_name(pattern: &str, at: usize) -> Result<usize, Diagnostic> {
     }
 }
 
-/// Returns whether Go reads a repetition count: one or two limits of digits, without spaces or leading zeros.
+/// Returns whether Go reads a repetition count here, that is, one or two limits without spaces and leading
+/// zeros.
 fn is_count(rest: &str) -> bool {
     let is_limit = |text: &str| {
         text == "0" || !text.is_empty() && !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit())

@@ -1,4 +1,4 @@
-//! The whole against what Go answers.
+//! Compares compiled patterns with recorded answers of Go.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ fn strings(list: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn recorded_lists_decide_as_go_or_are_undecided() {
+fn recorded_lists_match_as_in_go_or_are_undecided() {
     let vectors = fixture(include_str!("../../../../tests/vectors/go-regex.json"));
     let subjects = strings(&vectors["subjects"]);
     let mut undecided = BTreeSet::new();
@@ -43,7 +43,7 @@ fn recorded_lists_decide_as_go_or_are_undecided() {
 }
 
 #[test]
-fn recorded_random_patterns_decide_as_go_or_are_undecided() {
+fn recorded_random_patterns_match_as_in_go_or_are_undecided() {
     let vectors = fixture(include_str!("../../../../tests/vectors/go-regex-random.json"));
     let rows = vectors["rows"].as_array().unwrap();
     let mut decided = 0;
@@ -67,7 +67,7 @@ fn recorded_random_patterns_decide_as_go_or_are_undecided() {
     assert!(decided * 2 > rows.len(), "{decided} of {}", rows.len());
 }
 
-/// The pattern, the span's text, and the code.
+/// Pattern, text of the span, and code.
 const REFUSED_BY_GO: &[(&str, &str, u16)] = &[
     ("[z-a]", "z-a", 4001),
     ("[[:name:]]", "[:name:]", 4001),
@@ -123,7 +123,7 @@ fn refusal_of_go_has_a_span_a_code_and_help() {
     assert!(codes.range(..4050).all(|number| tried.contains(number)));
 }
 
-/// The pattern and the span's text. Go takes all but the last three.
+/// Pattern and text of the span. Go accepts all but the last three.
 const READ_DIFFERENTLY: &[(&str, &str)] = &[
     ("[a[b]", "[b"),
     ("[[.a.]]", "[."),
@@ -192,7 +192,7 @@ fn pattern_beyond_a_limit_is_undecided() {
 }
 
 #[test]
-fn match_is_decided_as_go_does() {
+fn match_equals_go() {
     let cases = [
         (r"^\w$", "é", false),
         (r"^\W$", "é", true),
@@ -243,8 +243,8 @@ fn match_is_decided_as_go_does() {
 }
 
 #[test]
-fn anchors_are_those_of_the_whole_pattern() {
-    // The pattern, whether it is closed, whether its anchors are split.
+fn anchors_apply_to_the_whole_pattern() {
+    // Pattern, whether it is closed, whether its anchors are split.
     for (pattern, closed, split) in [
         ("admin", false, false),
         ("^admin", false, false),
@@ -271,7 +271,7 @@ fn has_place(pattern: &str, span: Option<Span>) -> bool {
 
 proptest! {
     #[test]
-    fn any_pattern_passes_or_is_refused_with_a_place(
+    fn any_pattern_passes_or_is_refused_with_a_span(
         pattern in r"[\[\]\\(){}|*+?^$.:,<>=!&~#iPQE0-9a-c \p{L}-]{1,24}",
         text in any::<String>(),
     ) {
@@ -291,7 +291,7 @@ proptest! {
 }
 
 #[test]
-fn a_match_begins_with_one_of_the_prefixes() {
+fn match_begins_with_one_of_the_prefixes() {
     for (pattern, expected) in [
         ("^a(b|c)d", &["abd", "acd"][..]),
         ("^ab.*c", &["ab"]),

@@ -1,16 +1,16 @@
 //! Converts a YAML tree to the JSON that kubectl sends for it.
 //!
-//! kubectl reads manifests with `sigs.k8s.io/yaml` (v1.6.0), which resolves scalars by `go.yaml.in/yaml/v2`
-//! (v2.4.2, `resolve.go`): YAML 1.1, where `yes`, `on` and `y` are booleans and `010` is eight. That differs
-//! from the v3 rules by which `YuniKorn` reads queues.yaml ([`super::decode`]), so both exist. One thing
-//! is stricter than in kubectl: a duplicate key is rejected, not overwritten.
+//! kubectl reads manifests with `sigs.k8s.io/yaml` (v1.6.0), which resolves scalars with `go.yaml.in/yaml/v2`
+//! (v2.4.2, `resolve.go`). That is YAML 1.1, in which `yes`, `on` and `y` are booleans and `010` is eight,
+//! unlike the v3 rules that `YuniKorn` applies to queues.yaml ([`super::decode`]). This module is stricter
+//! than kubectl in one point: it rejects a duplicate key instead of overwriting the first value.
 
 use serde_json::{Map, Value};
 
 use super::{DUPLICATE_KEY, Kind, NOT_JSON, Node, Number, Style, boolean, number};
 use crate::diag::{Diagnostic, quoted};
 
-/// Returns the JSON value of a tree, or the first reason why there is none.
+/// Returns the JSON value of a tree, or the first reason why JSON cannot represent it.
 ///
 /// # Errors
 /// [`DUPLICATE_KEY`] and [`NOT_JSON`].
@@ -22,10 +22,10 @@ pub fn to_json(node: &Node) -> Result<Value, Diagnostic> {
     }
 }
 
-/// Returns the key of a pair as JSON's object key.
+/// Returns a key as the name of a JSON field.
 ///
 /// # Errors
-/// [`NOT_JSON`] when it is no string, number or boolean.
+/// [`NOT_JSON`] if it is not a string, number or boolean.
 pub fn key(node: &Node) -> Result<String, Diagnostic> {
     let value = match &node.kind {
         Kind::Scalar { value, style } => scalar(node, value, *style)?,
@@ -36,7 +36,7 @@ pub fn key(node: &Node) -> Result<String, Diagnostic> {
         Value::Number(number) => Ok(number.to_string()),
         Value::Bool(truth) => Ok(truth.to_string()),
         _ => {
-            let message = "this cannot be the name of a field: names are strings";
+            let message = "a field name must be a string";
             Err(Diagnostic::error(NOT_JSON, message).at(node.span).help("put it in quotes"))
         }
     }
@@ -53,8 +53,8 @@ fn mapping(pairs: &[(Node, Node)]) -> Result<Map<String, Value>, Diagnostic> {
         let name_text = key(name)?;
         let value = to_json(node)?;
         if !written.insert(name_text.clone()) {
-            let message = format!("{} stands twice in this mapping", quoted(&name_text));
-            let help = "remove one of them: readers disagree on which of the two counts";
+            let message = format!("{} appears twice in this mapping", quoted(&name_text));
+            let help = "remove one of them; YAML libraries disagree about which one to use";
             return Err(Diagnostic::error(DUPLICATE_KEY, message).at(name.span).help(help));
         }
         map.insert(name_text, value);
@@ -79,12 +79,13 @@ fn scalar(node: &Node, text: &str, style: Style) -> Result<Value, Diagnostic> {
         return Ok(Value::String(text.to_string()));
     }
     resolve(text).ok_or_else(|| {
-        let message = format!("{} is a number that JSON cannot hold", quoted(text));
+        let message = format!("JSON cannot represent the number {}", quoted(text));
         Diagnostic::error(NOT_JSON, message).at(node.span).help("put it in quotes if it is meant as text")
     })
 }
 
-/// Resolves a plain scalar's value (v2 `resolve.go:85`); `None` for numbers that JSON cannot express.
+/// Resolves the value of a plain scalar (v2 `resolve.go:85`). Returns `None` for a number that JSON cannot
+/// express.
 fn resolve(text: &str) -> Option<Value> {
     if let "" | "~" | "null" | "Null" | "NULL" = text {
         return Some(Value::Null);
@@ -110,8 +111,8 @@ mod tests {
     }
 
     #[test]
-    fn scalars_are_what_kubectl_makes_of_them() {
-        // Checked against sigs.k8s.io/yaml v1.6.0.
+    fn scalars_equal_kubectls() {
+        // Checked with sigs.k8s.io/yaml v1.6.0.
         let cases = [
             ("yes", json!(true)),
             ("Off", json!(false)),
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn merges_give_way_to_what_is_written_behind_them() {
+    fn own_keys_override_merged_ones() {
         let text = "a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\nc: {<<: [*a, {x: 9, z: 8}]}\n";
         let expected = json!({"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 3}, "c": {"x": 1, "y": 2, "z": 8}});
         let text = text.replace("y: 2", "'y': 2").replace("y: 3", "'y': 3");
@@ -154,13 +155,13 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_stands_twice_is_refused_at_its_second_place() {
+    fn duplicate_key_is_refused_at_its_second_occurrence() {
         let error = read("a: 1\nb: 2\na: 3\n").unwrap_err();
         assert_eq!((error.code, error.span.map(|span| span.start)), (DUPLICATE_KEY, Some(10)));
     }
 
     #[test]
-    fn what_json_cannot_say_is_refused() {
+    fn value_without_json_equivalent_is_refused() {
         for text in [".inf", "[.NaN]"] {
             assert_eq!(read(text).unwrap_err().code, NOT_JSON, "{text:?}");
         }

@@ -1,9 +1,9 @@
-//! The sample configurations of `tests/samples`, for tests.
+//! The sample configurations of `tests/samples`.
 
 use std::fs;
 use std::path::Path;
 
-/// The texts of all samples, in the order of their names.
+/// Returns the texts of all samples, ordered by file name.
 pub(super) fn samples() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/samples");
     let mut files: Vec<_> = [root.join("yunikorn"), root]

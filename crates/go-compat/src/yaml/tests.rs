@@ -1,5 +1,4 @@
-//! The reader beside what Go answered (`tests/vectors/go-yaml-parse.json`), its refusals, its spans and its
-//! bounds.
+//! The parser compared with Go (`tests/vectors/go-yaml-parse.json`), its errors, spans and limits.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -9,7 +8,7 @@ use super::{
 };
 use crate::diag::{Code, Span};
 
-/// The tree as the vectors have it.
+/// Formats the tree as in the vectors.
 fn shown(node: &NodeIn<'_>) -> Value {
     if let Some(name) = node.alias() {
         return json!({ "alias": name });
@@ -42,7 +41,7 @@ fn code(text: &str) -> Option<Code> {
 }
 
 #[test]
-fn reads_as_go_reads_or_refuses() {
+fn parses_like_go_or_refuses() {
     let rows: Vec<Value> =
         serde_json::from_str(include_str!("../../../../tests/vectors/go-yaml-parse.json")).unwrap();
     let mut unsure = 0;
@@ -57,9 +56,9 @@ fn reads_as_go_reads_or_refuses() {
     assert!(rows.len() > 170 && unsure < 15, "{unsure} of {}", rows.len());
 }
 
-/// One text at least for each construct in the list of the module.
+/// Covers each construct in the module's list with at least one text.
 #[test]
-fn what_libraries_read_differently_is_refused_as_unsure() {
+fn construct_that_libraries_read_differently_is_unsure() {
     let long = format!("{}: a", "k".repeat(1_025));
     for text in [
         "a: !!str b",
@@ -115,9 +114,9 @@ fn what_libraries_read_differently_is_refused_as_unsure() {
     }
 }
 
-/// Go's reader looks three tokens ahead.
+/// Go's parser looks three tokens ahead.
 #[test]
-fn what_stands_behind_the_document_need_not_be_yaml_to_its_end() {
+fn text_after_the_document_need_not_be_valid_to_its_end() {
     for text in
         ["[a],\nb: c\n", "[a]}\n]\n}\n@", "[a], }\nb: [", "[a]\n}}}@", " [a]\n'b' : [", " [a]\n- -b: ["]
     {
@@ -128,31 +127,31 @@ fn what_stands_behind_the_document_need_not_be_yaml_to_its_end() {
     }
 }
 
-/// The mistakes of every day, each with the span that is shown.
+/// Common mistakes, each with the reported span.
 #[test]
-fn what_go_refuses_is_reported_with_its_place() {
+fn text_that_go_refuses_is_reported_with_a_span() {
     for (text, fragment, message) in [
-        ("a:\n  b: 1\n c: 2\n", "c: 2", "this line has 1 spaces in front of it, the keys above have 0"),
-        ("a:\n\tb: 1\n", "\t", "a tab indents this line, and YAML allows only spaces there"),
+        ("a:\n  b: 1\n c: 2\n", "c: 2", "this line is indented by 1 space, the keys above by 0"),
+        ("a:\n\tb: 1\n", "\t", "this line is indented with a tab, but YAML allows only spaces"),
         ("a: 'b\nc: d\n", "'", "this quote is never closed"),
         ("a: [b, c\n", "[", "this `[` is never closed"),
         ("{Σ:", "{", "this `{` is never closed"),
         ("a: [b, Σ:\n", "[", "this `[` is never closed"),
-        ("a: [b\nc: d\n", "b\nc", "a key of more than one line"),
-        ("a: ['b'\nc: d\n", "c: d", "a comma or the end of the `[` is missing in front of this"),
-        ("a: 1\nb:2\n", "b:2", "a key with a colon and a space is expected here"),
-        ("a: 1\nb\n", "b", "a key with a colon and a space is expected here"),
-        ("a: b: c\n", ":", "a second `:` makes no key here"),
-        ("a: 'b' c\n", "c", "this stands behind a complete value"),
+        ("a: [b\nc: d\n", "b\nc", "a key spans more than one line"),
+        ("a: ['b'\nc: d\n", "c: d", "expected a comma or the end of the `[`"),
+        ("a: 1\nb:2\n", "b:2", "expected a key followed by a colon and a space"),
+        ("a: 1\nb\n", "b", "expected a key followed by a colon and a space"),
+        ("a: b: c\n", ":", "a second `:` is not allowed here"),
+        ("a: 'b' c\n", "c", "unexpected text after a complete value"),
         ("a: - b\n", "-", "a list cannot begin on the line of its key"),
-        ("a: 1\n- b\n", "-", "a list item stands where a key is expected"),
-        ("- a\nb: c\n", "b: c", "this line is no item of the list above"),
-        ("a: *\n", "*", "`*` has no name behind it"),
-        ("a: *dev\n", "*dev", "nothing above has the anchor `dev`"),
+        ("a: 1\n- b\n", "-", "expected a key, found a list item"),
+        ("- a\nb: c\n", "b: c", "this line is not an item of the list above"),
+        ("a: *\n", "*", "`*` is not followed by a name"),
+        ("a: *dev\n", "*dev", "the anchor `dev` is not defined above"),
         ("a: @b\n", "@", "a value cannot begin with `@`"),
-        ("a: \"\\q\"\n", "\\", "YAML has no such escape"),
-        ("a: |x\n  b\n", "x", "this stands behind the `|` or `>` of a block"),
-        ("[- a]", "-", "a list with dashes within brackets"),
+        ("a: \"\\q\"\n", "\\", "not a valid YAML escape"),
+        ("a: |x\n  b\n", "x", "unexpected text after the `|` or `>` of a block"),
+        ("[- a]", "-", "a list with dashes inside brackets"),
     ] {
         let problem = parse_in(text).unwrap_err();
         let span = problem.span.unwrap();
@@ -163,7 +162,7 @@ fn what_go_refuses_is_reported_with_its_place() {
 }
 
 #[test]
-fn a_comment_needs_no_space_in_front_of_it() {
+fn comment_needs_no_space_before_it() {
     for (text, expected) in [
         ("'a'#b", json!({ "single": "a" })),
         ("[a,#b\n]", json!({ "list": [{ "plain": "a" }] })),
@@ -174,7 +173,7 @@ fn a_comment_needs_no_space_in_front_of_it() {
 }
 
 #[test]
-fn spans_cover_what_was_written() {
+fn spans_cover_the_written_text() {
     let text = "\u{feff}a: &x 'b' # c\nd:\n- e\n  f\n- {g: [h]}\ni: |\n  j\n\nk:\nl: *x\n";
     let root = parse_in(text).unwrap().unwrap();
     let pairs = root.as_mapping().unwrap();
@@ -187,7 +186,7 @@ fn spans_cover_what_was_written() {
 }
 
 #[test]
-fn what_reads_as_it_is_written_is_borrowed() {
+fn text_without_escapes_is_borrowed() {
     let root = parse_in("a: b\nc: 'd'\ne: \"f\"\n").unwrap().unwrap();
     let borrowed =
         |node: &NodeIn<'_>| matches!(node.kind, KindIn::Scalar { value: std::borrow::Cow::Borrowed(_), .. });
@@ -195,14 +194,14 @@ fn what_reads_as_it_is_written_is_borrowed() {
 }
 
 #[test]
-fn texts_beyond_the_bounds_are_too_large() {
+fn text_beyond_a_limit_is_too_large() {
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     assert_eq!(code(&nested(MAX_DEPTH)), None);
     assert_eq!(code(&nested(MAX_DEPTH + 1)), Some(TOO_LARGE));
     assert_eq!(code(&"- ".repeat(MAX_DEPTH + 1)), Some(TOO_LARGE));
     assert_eq!(code(&format!("[{}]", "a,".repeat(MAX_NODES))), Some(TOO_LARGE));
     assert_eq!(code(&"a".repeat(MAX_TEXT + 1)), Some(TOO_LARGE));
-    // Copies count as what they are copies of.
+    // Copies are as large as the original.
     let deep = format!("a: &a {}\nb: {}*a{}\n", nested(200), "[".repeat(100), "]".repeat(100));
     assert_eq!(code(&deep), Some(TOO_LARGE));
     let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
@@ -213,7 +212,7 @@ fn texts_beyond_the_bounds_are_too_large() {
     assert_eq!(code(&laughs), Some(TOO_LARGE));
 }
 
-/// Each span lies within its parent's and within the text.
+/// Checks that each span lies within its parent's span and within the text.
 fn check_spans(text: &str, node: &NodeIn<'_>, parent: Span) {
     let span = node.span;
     assert!(parent.start <= span.start && span.end <= parent.end, "{text:?}: {node:?}");
@@ -233,7 +232,7 @@ fn check_spans(text: &str, node: &NodeIn<'_>, parent: Span) {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused(text in "[ \\-:?\\[\\]{},#&*!|>'\"%@\\\\a1\n\r\té\u{feff}]{0,60}") {
+    fn any_text_parses_or_is_refused(text in "[ \\-:?\\[\\]{},#&*!|>'\"%@\\\\a1\n\r\té\u{feff}]{0,60}") {
         match parse_in(&text) {
             Ok(Some(root)) => check_spans(&text, &root, Span::new(0, text.len())),
             Ok(None) => {}
@@ -247,21 +246,21 @@ proptest! {
 }
 
 #[test]
-fn fewer_nodes_can_be_asked_for() {
+fn node_limit_can_be_lowered() {
     use super::within;
 
-    // A list is a node, too.
+    // The list itself is a node, too.
     let text = format!("[{}]", "a,".repeat(9));
     assert!(within(&text, 10).is_ok());
     assert_eq!(within(&text, 9).unwrap_err().code, TOO_LARGE);
     let aliases = "a: &a [x, x, x, x]\nb: *a\n";
     assert!(within(aliases, 13).is_ok());
     assert_eq!(within(aliases, 12).unwrap_err().code, TOO_LARGE);
-    assert!(within("{", 10).is_ok(), "it is no YAML, and not too large");
+    assert!(within("{", 10).is_ok(), "invalid YAML is not too large");
 }
 
-/// Of a large configuration there are tens of thousands, in two trees at once while it is changed.
+/// A large configuration has tens of thousands of nodes, and an edit keeps two trees of it.
 #[test]
-fn a_node_is_small() {
+fn node_is_small() {
     assert!(size_of::<NodeIn<'_>>() <= 64);
 }

@@ -169,7 +169,7 @@ fn where_nobody_is_said_to_administer_the_cluster_everyone_does() {
     for reading in [Reading::Hadoop, Reading::Cloudera] {
         for to_root in [false, true] {
             let (star, differ) = reported(written, reading, to_root);
-            let named = "`yarn.admin.acl` names administrators of the cluster, `*`";
+            let named = "`yarn.admin.acl` names cluster administrators,  `*`";
             let default = "`yarn.admin.acl` is not set, so everyone administers the cluster";
             let replaced =
                 |(file, code, message): (_, _, String)| (file, code, message.replace(named, default));
@@ -229,8 +229,8 @@ proptest! {
         }
     }
 
-    /// Maps and administrators may widen access; each case is found and has a reason. Everyone who has access
-    /// by the written text but not by the source is among the differences.
+    /// Maps and administrators may widen access. Every such case is found and has a reason. Everyone who has
+    /// access by the written text but not by the source is among the differences.
     #[test]
     fn a_leak_is_found(queues in any_queues(), admin in any_acl(), users in "([a-d]=[a-f]?\n){0,3}", user in "[a-g]") {
         let Ok(map) = NameMap::default().with_pairs(&users) else { return Ok(()) };

@@ -13,10 +13,10 @@ use queuewarden_plan::machine::WriteOutcome;
 use queuewarden_plan::snapshot::{FIELD_MANAGER, MANAGED_BY, WriteFailure};
 use queuewarden_plan::{NewConfigMap, ResourceKind, Write};
 
-/// Creates a ConfigMap. Returns `None` if it exists already, and leaves it alone.
+/// Creates a ConfigMap. Returns `None` if it already exists, without changing it.
 ///
-/// It has a label even when it is otherwise empty. If the creator of an object owns no field, later updates
-/// add no `managedFields` either (apimachinery `pkg/util/managedfields/internal/skipnonapplied.go`), and the
+/// It has a label even if it is otherwise empty. If the creator of an object owns no field, later updates add
+/// no `managedFields` either (apimachinery `pkg/util/managedfields/internal/skipnonapplied.go`), and the
 /// owner of its keys could not be determined.
 ///
 /// # Errors
@@ -47,13 +47,13 @@ pub async fn create(
     }
 }
 
-/// Changes the output ConfigMap, if it is still the version that the plan saw.
+/// Changes the output ConfigMap, if it is still the version that the plan was based on.
 ///
 /// # Errors
 /// When it was not changed.
 pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<ConfigMap, WriteOutcome> {
     check_kinds(client).await.map_err(WriteOutcome::Refused)?;
-    // Without a version it did not exist: it must be created before it is written.
+    // Without a version it did not exist, so it must be created before it is written.
     let Some(version) = &write.resource_version else { return Err(WriteOutcome::Conflict) };
     let mut metadata = json!({"resourceVersion": version});
     let annotations = annotations(write);
@@ -70,7 +70,7 @@ pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<Co
     })
 }
 
-/// Reads a ConfigMap from the API server, not from a cache.
+/// Reads a ConfigMap directly from the API server, bypassing caches.
 ///
 /// # Errors
 /// When the API server does not answer.
@@ -81,18 +81,18 @@ pub async fn read(client: &Client, namespace: &str, name: &str) -> Result<Option
 /// Checks that our kinds are served, so that absent objects may be treated as deleted.
 ///
 /// When a `CustomResourceDefinition` is deleted, the API server deletes its objects first, and the watch
-/// reports each as if a person had deleted it. Removing their grants because an operator was uninstalled or a
-/// cluster restored would give access that they had denied. Discovery still lists a definition that is being
-/// deleted, but without the verb `create` (apiextensions-apiserver
+/// reports each as if a person had deleted it. If an operator was uninstalled or a cluster restored, removing
+/// the grants of these objects would give access that they had denied. Discovery still lists a definition
+/// that is being deleted, but without the verb `create` (apiextensions-apiserver
 /// `pkg/apiserver/customresource_discovery_controller.go`), and everyone may read discovery.
 ///
 /// # Errors
-/// When they must not be, or the API server does not answer.
+/// When absent objects must not be treated as deleted, or the API server does not answer.
 async fn check_kinds(client: &Client) -> Result<(), WriteFailure> {
     let resources = match call(client.list_api_group_resources(API_VERSION)).await {
         Ok(list) => list.resources,
         Err(error) if error.is_not_found() => Vec::new(),
-        // Without the right to read discovery this check is skipped; writes continue.
+        // Without permission to read discovery this check is skipped; writes continue.
         Err(error) if error.is_forbidden() => return Ok(()),
         Err(error) => return Err(WriteFailure::Transient(error.to_string())),
     };
@@ -117,9 +117,9 @@ fn maps(client: &Client, namespace: &str) -> Api<ConfigMap> {
     Api::namespaced(client.clone(), namespace)
 }
 
-/// Separates failures that pass by themselves from lasting ones. The refusal of an admission webhook, or of a
-/// policy, is recognized by its text, because it chooses its status code freely; 400 and 403 are usual
-/// (apiserver `plugin/webhook/errors/statuserror.go`, `plugin/policy/validating/dispatcher.go`).
+/// Distinguishes temporary failures from lasting ones. The refusal of an admission webhook, or of a policy,
+/// is recognized by its text, because its status code is arbitrary; 400 and 403 are common (apiserver
+/// `plugin/webhook/errors/statuserror.go`, `plugin/policy/validating/dispatcher.go`).
 pub(super) fn failure(error: &CallError) -> WriteFailure {
     let message = error.to_string();
     let webhook = message.contains("admission webhook") && message.contains("denied the request");

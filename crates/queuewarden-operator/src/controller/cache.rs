@@ -1,10 +1,11 @@
 //! Caches the objects of one watch.
 //!
-//! This replaces kube's `reflector::Store`. A plan must see what our own writes returned although the watch
-//! lags behind, and nothing may go back to an older version, or to before a deletion. The writer of a store
-//! accepts any event at any time and does not show its content. Its user would have to store name and version
-//! of each object a second time, also of the running list, and decide all that is decided here. It would also
-//! have to detect what matters to the plan, and sort, because a store has no order.
+//! This replaces kube's `reflector::Store`. A plan must see the results of our writes although the watch is
+//! slower, and the cache must never go back to an older version, or to before a deletion. A store's writer
+//! accepts any event at any time and does not expose its content. We would have to store the name and version
+//! of each object, including the objects of a running list, a second time, and make all decisions of this
+//! module anyway. We would also have to detect changes that matter to the plan, and sort, because a store has
+//! no order.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,14 +21,14 @@ pub struct Cached<T> {
     pub name: String,
     /// `metadata.resourceVersion`
     pub resource_version: String,
-    /// A value that changes when a change matters to the plan; our own status patches do not change it.
+    /// A value that changes when a change matters to the plan. Our own status patches do not change it.
     pub stamp: String,
     /// The object.
     pub value: Arc<T>,
 }
 
 impl<T> Cached<T> {
-    /// Returns an object of which every change matters.
+    /// Creates an object whose every change matters.
     pub fn by_version(name: String, resource_version: String, value: T) -> Self {
         Self { name, stamp: resource_version.clone(), resource_version, value: Arc::new(value) }
     }
@@ -39,18 +40,18 @@ pub struct Cache<T> {
     objects: BTreeMap<String, Cached<T>>,
     /// The objects that the running list has returned so far, if one is running.
     listing: Option<BTreeMap<String, Cached<T>>>,
-    /// The names of objects that we wrote since that list began: the list may be older than they are.
+    /// The names of objects that we wrote since that list began, which may be newer than the list.
     written: BTreeSet<String>,
-    /// The highest resource version that the watch has shown. The watch keeps the order, so every earlier
-    /// write is known or was deleted.
+    /// The highest resource version seen in the watch. The watch preserves order, so every earlier write is
+    /// known or was deleted.
     shown: String,
     /// The highest resource version in the running list.
     listed: String,
-    /// The number of lists that were completed.
+    /// The number of completed lists.
     lists: u64,
 }
 
-/// The moment before one of our requests, as a number of completed lists.
+/// The time before one of our requests, as a number of completed lists.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment(u64);
 
@@ -68,7 +69,7 @@ impl<T> Default for Cache<T> {
 }
 
 impl<T> Cache<T> {
-    /// Returns whether a first list was completed.
+    /// Returns whether the first list was completed.
     pub fn synced(&self) -> bool {
         self.lists > 0
     }
@@ -109,13 +110,13 @@ impl<T> Cache<T> {
         }
     }
 
-    /// Returns the current moment. Call it before a request whose response will be learned.
+    /// Returns the current moment. Call it before a request whose response will be stored.
     pub fn moment(&self) -> Moment {
         Moment(self.lists)
     }
 
     /// Stores an object that our request, made after `moment`, wrote, unless the watch was faster. An object
-    /// that is missing from a list read in the meantime was deleted, or will arrive by the watch.
+    /// that is missing from a list read in the meantime was deleted, or will arrive through the watch.
     pub fn learn(&mut self, object: Cached<T>, moment: Moment) {
         if moment.0 == self.lists || self.objects.contains_key(&object.name) {
             self.put_written(object);
@@ -123,8 +124,8 @@ impl<T> Cache<T> {
     }
 
     /// Stores an object whose status our request patched, unless someone else has changed it since the watch
-    /// last showed it. Beside objects that are as old as the watch, such a change would make a set of objects
-    /// that never existed.
+    /// last delivered it. Together with objects that are as old as the watch, such a change would form a set
+    /// of objects that never existed.
     pub fn learn_status(&mut self, object: Cached<T>) {
         if self.objects.get(&object.name).is_some_and(|known| known.stamp == object.stamp) {
             self.put_written(object);
@@ -141,7 +142,7 @@ impl<T> Cache<T> {
         self.put(object);
     }
 
-    /// Removes an object that our request did not find, or deleted.
+    /// Removes an object that our request deleted or did not find.
     pub fn forget(&mut self, name: &str) {
         self.written.remove(name);
         self.objects.remove(name);
@@ -172,7 +173,7 @@ impl<T> Cache<T> {
         let mut before = mem::replace(&mut self.objects, self.listing.take().unwrap_or_default());
         self.shown = mem::take(&mut self.listed);
         for name in mem::take(&mut self.written) {
-            // An object that is not in the list was deleted, or will arrive by the watch.
+            // An object that is not in the list was deleted, or will arrive through the watch.
             if let (Some(listed), Some(written)) = (self.objects.get_mut(&name), before.get_mut(&name))
                 && !older(written, listed)
             {
@@ -190,8 +191,8 @@ impl<T> Cache<T> {
     }
 }
 
-/// Returns whether `this` is certainly older than `that`. By Kubernetes' rule (KEP-5504) the resource
-/// versions of one resource compare as decimal numbers of any length; anything else cannot be compared.
+/// Returns whether `this` is certainly older than `that`. By Kubernetes' rule (KEP-5504), resource versions
+/// of one resource compare as decimal numbers of any length; anything else cannot be compared.
 fn older<T>(this: &Cached<T>, that: &Cached<T>) -> bool {
     compare(&this.resource_version, &that.resource_version) == Some(Ordering::Less)
 }

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-/// Returns the current time in whole seconds. Kubernetes stores times like that, and a plan must not depend
-/// on the fraction that is lost.
+/// Returns the current time in whole seconds. Kubernetes stores times in this precision, and a plan must not
+/// depend on the lost fraction.
 pub fn now() -> Timestamp {
     let now = precise();
     Timestamp::from_second(now.as_second()).unwrap_or(now)

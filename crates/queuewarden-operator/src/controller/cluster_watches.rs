@@ -1,8 +1,8 @@
-//! Watches everything that a plan depends on, and makes the [`Snapshot`] of it.
+//! Watches everything that a plan depends on, and builds the [`Snapshot`] from it.
 //!
 //! Our own kinds are watched in the whole cluster as [`DynamicObject`], so that an object that cannot be
-//! decoded is still seen. ConfigMaps are watched one by one, by name, because the shipped Role allows no
-//! more. The `YuniKornConfig` names them; when it names others, their watches are started again.
+//! decoded is still seen. ConfigMaps are watched individually, by name, because the shipped Role allows no
+//! more. The `YuniKornConfig` names them; when it names others, their watches are restarted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,21 +37,21 @@ use queuewarden_plan::snapshot::{
 };
 use yunikorn_access::user_info::Mode;
 
-/// The most objects in the first response to a list ([`super::metered`]).
+/// Maximum number of objects in the first response to a list ([`super::metered`]).
 const PAGE: u32 = 32;
 
 type Objects<S, M> = Watch<CachedObject<Entry<S, M>>>;
 type CachedEntry<S, M> = Cached<CachedObject<Entry<S, M>>>;
 
-/// All watches, and those that are about to replace them.
+/// All watches, and the watches that are about to replace them.
 ///
-/// kube's stores cannot be read again from scratch. A replica that has just won the Lease needs that
-/// ([`ClusterWatches::relist`]): the watches are started a second time, and replace the running ones once all
-/// of them have listed. Until then the endpoints use the current data.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+/// kube's stores cannot be read again from scratch, which a replica needs after it has won the Lease
+/// ([`ClusterWatches::relist`]). The watches are therefore started a second time, and replace the running
+/// ones once all of them have listed. Until then, the endpoints use the current data.
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct ClusterWatches {
     current: Watches,
-    /// True while a relist that was requested is not reported as done.
+    /// True until a requested relist is reported as done.
     relisting: bool,
     next: Option<Watches>,
 }
@@ -67,11 +67,11 @@ struct Watches {
     maps: Option<Maps>,
     mirror: Option<MirrorWatches>,
     identity_webhook: Option<IdentityWebhookWatches>,
-    /// The time when the watches were started.
+    /// When the watches were started.
     begun: Instant,
 }
 
-/// The watches of the ConfigMaps that a `YuniKornConfig` names.
+/// The watches of the ConfigMaps in a `YuniKornConfig`.
 #[derive(Debug)]
 struct Maps {
     namespace: String,
@@ -96,8 +96,8 @@ impl ClusterWatches {
         changed.notify_one();
     }
 
-    /// Returns true once when everything was read again since [`ClusterWatches::relist`]. From then on
-    /// nothing older is observed.
+    /// Returns true once when everything has been read again since [`ClusterWatches::relist`]. From then on,
+    /// no older state is observed.
     pub fn relisted(&mut self) -> bool {
         let watches = self.next.as_mut().unwrap_or(&mut self.current);
         if !self.relisting || watches.snapshot(clock::now()).is_none() {
@@ -110,19 +110,19 @@ impl ClusterWatches {
         true
     }
 
-    /// Returns all watched objects at `now`, without data from the scheduler; `None` until all of it was read
-    /// once.
+    /// Returns all watched objects at `now`, without data from the scheduler; `None` until all of it has been
+    /// read once.
     pub fn snapshot(&mut self, now: Timestamp) -> Option<Snapshot> {
         self.current.snapshot(now)
     }
 
-    /// Returns whether the user-info webhook writes the aliases of all pods, or the reason why not; `None`
-    /// while no policy enforces names. `left_alone` are `YuniKorn`'s namespace and queuewarden's.
+    /// Returns whether the user-info webhook writes the aliases of all pods, or why not; `None` while no
+    /// policy enforces names. `left_alone` are `YuniKorn`'s namespace and queuewarden's.
     pub fn identity_webhook(&self, now: Timestamp, left_alone: &[&str]) -> Option<Result<(), String>> {
         Some(self.current.identity_webhook.as_ref()?.observed(now, left_alone))
     }
 
-    /// Returns the watch that has failed for longest, of those without which a plan may be wrong.
+    /// Returns the longest-failing watch among the watches that a correct plan requires.
     pub fn failing(&self) -> Option<FailingWatch> {
         self.next.as_ref().unwrap_or(&self.current).failing()
     }
@@ -143,7 +143,7 @@ impl ClusterWatches {
         }
     }
 
-    /// Stores the object that our patch of its status returned, because the watch may lag behind.
+    /// Stores the object that was returned when we patched its status, because the watch may be slower.
     pub fn learn_status(&self, kind: ResourceKind, object: DynamicObject) {
         let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
         match kind {
@@ -154,7 +154,7 @@ impl ClusterWatches {
         }
     }
 
-    /// Returns the moment before a request about the ConfigMap `name`; `None` when it is not watched.
+    /// Returns the moment before a request for the ConfigMap `name`; `None` if it is not watched.
     pub fn moment(&self, name: &str) -> Option<Moment> {
         Some(self.map(name)?.store().moment())
     }
@@ -172,7 +172,7 @@ impl ClusterWatches {
         }
     }
 
-    /// Notes that our request found no ConfigMap `name`.
+    /// Records that our request did not find the ConfigMap `name`.
     pub fn forget_config_map(&self, name: &str) {
         if let Some(watch) = self.map(name) {
             watch.store().forget(name);
@@ -183,20 +183,20 @@ impl ClusterWatches {
         self.current.maps.as_ref()?.watches.get(name)
     }
 
-    /// Returns the watches of the RBAC mirror, while there are any.
+    /// Returns the watches of the RBAC mirror, if there are any.
     pub fn mirror(&self) -> Option<&MirrorWatches> {
         self.current.mirror.as_ref()
     }
 
-    /// Ends the watches of the RBAC mirror once they are not needed. After the last status was written
-    /// nothing else may trigger that for a long time.
+    /// Ends the watches of the RBAC mirror once they are not needed. After the last status was written,
+    /// nothing else may trigger this for a long time.
     pub fn follow_mirror(&mut self) {
         self.current.follow_mirror();
     }
 
-    /// Returns the progress of all watches but those of the tests and of webhooks while they are denied, or
-    /// the kind not installed, and they have never worked: alerts on stalled watches would report them for
-    /// ever.
+    /// Returns the progress of all watches. Watches of tests and webhooks are left out if they have never
+    /// worked because they are forbidden or the kind is not installed: otherwise, alerts on stalled watches
+    /// would report them forever.
     pub fn progress(&self) -> Vec<Arc<Progress>> {
         let mirror = self.current.mirror.iter().flat_map(MirrorWatches::progress);
         let webhooks = self.current.identity_webhook.iter().flat_map(IdentityWebhookWatches::progress);
@@ -265,7 +265,7 @@ impl Watches {
     }
 
     /// Returns whether the tests were read, or cannot be read because the kind is not installed or the
-    /// operator has no right to it. Access is managed without them.
+    /// operator is not allowed to. Access is managed without them.
     fn knows_access_tests(&self) -> bool {
         self.access_tests.store().synced() || self.access_tests.progress().is_refused()
     }
@@ -293,7 +293,7 @@ impl Watches {
         }
     }
 
-    /// Watches the registration of the user-info webhook while a policy says that it enforces names.
+    /// Watches the registration of the user-info webhook while a policy enforces names.
     fn follow_identity_webhook(&mut self) {
         let enforces = |spec: &AdmissionPolicySpec| {
             spec.user_info.as_ref().is_some_and(|settings| settings.mode == Mode::Enforce)
@@ -310,7 +310,7 @@ impl Watches {
         }
     }
 
-    /// Returns the watches without which a plan may be wrong.
+    /// Returns the watches that a correct plan requires.
     fn needed(&self) -> impl Iterator<Item = &Arc<Progress>> {
         let own = [self.queue_acls.progress(), self.policies.progress(), self.configs.progress()];
         let maps = self.maps.iter().flat_map(|maps| maps.watches.values().map(Watch::progress));
@@ -355,8 +355,8 @@ impl Maps {
         self.watches.get(name)?.get(name)
     }
 
-    /// Returns a problem if a ConfigMap may not be read: a plan without it would treat it as missing. A
-    /// single refusal does not count.
+    /// Returns a problem if reading a ConfigMap is forbidden, because a plan without it would treat it as
+    /// missing. A single refusal is ignored.
     fn forbidden(&self, now: Timestamp) -> Option<Diagnostic> {
         self.watches.iter().find_map(|(name, watch)| {
             let problem = watch.progress().problem().filter(|problem| problem.is_denied(now))?;
@@ -404,17 +404,17 @@ fn access_test_to_cached(object: DynamicObject) -> CachedEntry<AccessTestSpec, (
     to_cached::<_, _, crd::QueueAccessTestStatus>(object, convert::access_test)
 }
 
-/// Converts a ConfigMap. Every change matters, including a change of an owner.
+/// Converts a ConfigMap. Every change matters, including a change of ownership.
 #[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
 fn config_map_to_cached(map: ConfigMap) -> Cached<ConfigMapState> {
     let state = config_map::state(&map);
     Cached::by_version(state.name.clone(), state.resource_version.clone(), state)
 }
 
-/// The watches of the registration of the user-info webhook, by which the plan knows whether pods get their
-/// aliases. The rights to it come with manifests/user-info. So it is watched only while an `AdmissionPolicy`
-/// says that names are enforced; the configurations are watched one by one, because the shipped `ClusterRole`
-/// allows no more.
+/// The watches of the registration of the user-info webhook, which show the plan whether pods get their
+/// aliases. The permissions come with manifests/user-info, so the registration is only watched while an
+/// `AdmissionPolicy` enforces names. The configurations are watched individually, because the shipped
+/// `ClusterRole` allows no more.
 struct IdentityWebhookWatches([(Watch<Vec<Webhook>>, &'static str); 3]);
 
 impl IdentityWebhookWatches {
@@ -434,8 +434,8 @@ impl IdentityWebhookWatches {
         ])
     }
 
-    /// Returns whether the configurations are still being read. A watch that is denied, or fails for long,
-    /// does not count, because withdrawals are more important.
+    /// Returns whether the configurations are still being read. A watch that is forbidden, or fails for a
+    /// long time, is ignored, because withdrawals are more important.
     fn reading(&self, now: Timestamp) -> bool {
         let waits =
             |problem: Problem| problem.code != Some(403) && now.duration_since(problem.since) < FORBIDDEN_FOR;
@@ -445,10 +445,10 @@ impl IdentityWebhookWatches {
     }
 
     /// Checks that pods get their aliases. `left_alone` are `YuniKorn`'s namespace and queuewarden's. While a
-    /// watch fails that has worked, the last state counts, unless it is denied for long.
+    /// watch that worked before fails, its last state is used, unless it has been forbidden for a long time.
     ///
     /// # Errors
-    /// The reason why they do not, and what to do.
+    /// Explains why they do not, and what to do.
     fn observed(&self, now: Timestamp, left_alone: &[&str]) -> Result<(), String> {
         for (watch, name) in &self.0 {
             let synced = watch.store().synced();

@@ -1,8 +1,8 @@
 //! Caches our own objects: the entry that the plan uses, and the current status.
 //!
 //! With ten thousand objects this is most of the operator's memory, so nothing is stored twice. The
-//! conditions are already in the plan's entry. The rest of the status is a text, which is smaller than its
-//! tree, and which is parsed only when the status has to change.
+//! conditions are already in the plan's entry. The rest of the status is stored as text, which is smaller
+//! than its tree, and is only parsed when the status has to change.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -23,21 +23,21 @@ use queuewarden_plan::snapshot::Entry;
 pub struct CachedObject<E> {
     /// The entry that the plan uses.
     pub entry: Arc<E>,
-    /// The log level that an annotation of the object sets; only that of the `YuniKornConfig` counts.
+    /// The log level that an annotation of the object sets, which only has an effect on the `YuniKornConfig`.
     pub log_level: Option<String>,
     status: StoredStatus,
 }
 
-/// The `status`, without what the entry already contains.
+/// The `status`, without the parts that the entry already contains.
 #[derive(Debug, Clone, PartialEq)]
 struct StoredStatus {
-    /// The status as JSON, serialized by our own type if that loses nothing; `null` when there is none.
+    /// The status as JSON, serialized by our own type if that loses nothing; `null` if there is no status.
     text: Arc<str>,
-    /// True if the conditions are not in the text, because they equal those of the entry.
+    /// True if the conditions are not in the text because they equal the entry's.
     apart: bool,
 }
 
-/// The current version of an object, for a patch of its status.
+/// The current version of an object, as the base for a patch of its status.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CurrentObject {
     /// `metadata.uid`
@@ -60,10 +60,10 @@ impl CurrentObject {
         }
     }
 
-    /// Returns whether the status certainly equals this, without parsing it: `rest` is the status of one of
-    /// our types without conditions, as JSON.
+    /// Returns whether the status certainly equals this one, without parsing it: `rest` is the status of one
+    /// of our types without conditions, as JSON.
     pub fn has_status(&self, rest: &str, conditions: &Arc<[Condition]>) -> bool {
-        // Conditions that stayed are mostly the same allocation, which `==` of slices does not notice.
+        // Unchanged conditions usually share the allocation, which `==` of slices does not check.
         self.status.apart
             && *self.status.text == *rest
             && (Arc::ptr_eq(conditions, &self.conditions) || *conditions == self.conditions)
@@ -76,9 +76,9 @@ impl CurrentObject {
     }
 }
 
-/// Converts an object whose status is an `S` for the cache. A change matters to the plan when the object is a
-/// new one, or its spec or annotations changed. A change of the status does not, because the operator writes
-/// it.
+/// Converts an object whose status is an `S` for the cache. A change matters to the plan if the object is
+/// new, or its spec or annotations changed. A change of the status does not matter, because the operator
+/// writes it.
 pub fn to_cached<E, M, S: Serialize + DeserializeOwned>(
     object: DynamicObject,
     entry: fn(&DynamicObject) -> Entry<E, M>,
@@ -104,8 +104,8 @@ pub fn to_cached<E, M, S: Serialize + DeserializeOwned>(
     }
 }
 
-/// Makes the cached status. The conditions are left out of the text if the entry's would be written the same
-/// way.
+/// Creates the cached status. The conditions are left out of the text if the entry's conditions would be
+/// written in the same way.
 fn stored_status<S: Serialize + DeserializeOwned>(
     mut status: Value,
     conditions: &[Condition],
@@ -117,8 +117,8 @@ fn stored_status<S: Serialize + DeserializeOwned>(
     StoredStatus { text: text::<S>(&status), apart }
 }
 
-/// Returns a text that can be compared with what would be written now. If our type cannot represent the
-/// status completely, it is the text as it is.
+/// Returns a text that can be compared with the status to be written. If our type cannot represent the status
+/// completely, it is the unchanged text.
 fn text<S: Serialize + DeserializeOwned>(value: &Value) -> Arc<str> {
     let typed = S::deserialize(value)
         .ok()
@@ -167,7 +167,7 @@ mod tests {
         assert!(!standing.has_status(r#"{"observedGeneration":2,"submit":"sue"}"#, &standing.conditions));
     }
 
-    /// A patch must start from the current status, whatever that is.
+    /// A patch must start from the current status, whatever its content.
     #[test]
     fn the_whole_status_comes_back() {
         let odd = json!({"type": "Ready", "status": "Perhaps"});

@@ -14,17 +14,17 @@ use queuewarden_client::call::call;
 use queuewarden_plan::ObjectRef;
 use queuewarden_plan::snapshot::FIELD_MANAGER;
 
-/// The number of events that may wait to be published.
+/// Maximum number of events waiting to be published.
 const CAPACITY: usize = 1024;
 /// The action in each event, which events.k8s.io requires.
 const ACTION: &str = "Reconcile";
 
-/// The queue of events to publish. The task ends when this is dropped and the last event is published.
+/// The queue of events to publish. After this is dropped, the task publishes the remaining events and ends.
 #[derive(Debug)]
 pub struct Events {
     queue: mpsc::Sender<(Event, ObjectReference)>,
-    /// The number of events dropped since there was space last. When thousands of objects become ready at
-    /// once, two log lines report it, not thousands.
+    /// The number of events dropped since the queue last had space. When thousands of objects become ready at
+    /// once, they are reported in two log lines.
     dropped: AtomicUsize,
 }
 

@@ -1,4 +1,4 @@
-//! The state of the process, as `/livez`, `/readyz` and `/metrics` tell it.
+//! The state of the process, as reported by `/livez`, `/readyz` and `/metrics`.
 //!
 //! Alive: within 15 minutes the API server answered every watch, and the loop ran. Ready: everything was read
 //! once and a first plan was made; this includes replicas that do not lead. Neither depends on the scheduler,
@@ -14,11 +14,11 @@ use super::lock;
 use super::metrics::Metrics;
 use super::watch::Progress;
 
-/// Longest silence of a watch or the loop before it counts as dead. Watches are answered every minute; the
-/// loop runs every 10 minutes.
+/// Longest silence of a watch or the loop before it is considered dead. Watches receive a response every
+/// minute; the loop runs every 10 minutes.
 const PATIENCE: Duration = Duration::from_mins(15);
 
-/// The data behind `/livez`, `/readyz` and `/metrics`.
+/// The data for `/livez`, `/readyz` and `/metrics`.
 #[derive(Debug)]
 pub struct Health {
     /// The metrics.
@@ -54,14 +54,14 @@ impl Default for Health {
 }
 
 impl Health {
-    /// Notes that the loop ran, and that these watches are running.
+    /// Records that the loop ran, and that these watches are running.
     pub fn round(&self, watches: Vec<Arc<Progress>>) {
         let mut rounds = lock(&self.rounds);
         rounds.last = Instant::now();
         rounds.watches = watches;
     }
 
-    /// Adds a watch that the loop does not know.
+    /// Adds a watch that the loop does not manage.
     pub fn watches(&self, watch: Arc<Progress>) {
         lock(&self.rounds).endpoints.push(watch);
     }
@@ -73,12 +73,12 @@ impl Health {
         }
     }
 
-    /// Notes that the process is about to end.
+    /// Records that the process is about to end.
     pub fn stopping(&self) {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
-    /// Returns why the process should be restarted; `None` when it is alive.
+    /// Returns why the process should be restarted, or `None` if it is alive.
     pub fn dead(&self) -> Option<String> {
         let rounds = lock(&self.rounds);
         if rounds.last.elapsed() > PATIENCE {
@@ -93,7 +93,7 @@ impl Health {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Returns why the process is not ready; `None` when it is.
+    /// Returns why the process is not ready, or `None` if it is.
     pub fn unready(&self) -> Option<&'static str> {
         if self.is_stopping() {
             Some("stopping")

@@ -1,8 +1,9 @@
-//! Records the history of the output in a task of its own: no write waits for it, and none fails with it.
+//! Records the history of the output in a separate task, so that a write never waits for it or fails because
+//! of it.
 //!
-//! A revision that cannot be recorded waits in memory and is tried again, at most every 30 s. What is lost
-//! with the process is the reason of its last write: the next process finds a text without a revision, and
-//! records it as found.
+//! A revision that cannot be recorded waits in memory and is retried at most every 30 s. Only the reason of
+//! the last write can be lost with the process: the next process finds a text without a revision, and records
+//! it as found.
 
 use std::sync::Arc;
 
@@ -24,19 +25,20 @@ use queuewarden_plan::history::{HistoryChanges, MAX_REVISIONS, Revision, changes
 use queuewarden_plan::snapshot::{Snapshot, WriteFailure};
 use yunikorn::config::checksum;
 
-/// The number of revisions that may wait to be recorded; each has at most 1 MiB.
+/// Maximum number of revisions that wait to be recorded, with at most 1 MiB each.
 const CAPACITY: usize = 16;
-/// The most revisions that are listed. There are more only if others make them.
+/// Maximum number of revisions that are listed. There are only more if others create them.
 const MAX_LISTED: u32 = 500;
 
-/// The queue of revisions to record. When this is dropped, the task tries what waits once, and ends.
+/// The queue of revisions to record. When this is dropped, the task tries to record the remaining ones once
+/// more, and ends.
 #[derive(Debug)]
 pub struct History {
     queue: mpsc::Sender<(String, Revision)>,
     /// The checksum of the text that was queued last.
     last: Option<String>,
     health: Arc<Health>,
-    /// Ends the waits of the task when it is dropped.
+    /// Ends the task's waits when it is dropped.
     _end: watch::Sender<()>,
 }
 
@@ -54,7 +56,8 @@ impl History {
         (Self { queue, last: None, health, _end: end }, recording)
     }
 
-    /// Queues the revision of a write. Without space it is lost: the newest text is found again.
+    /// Queues the revision of a write. If the queue is full the revision is lost, and the newest text will be
+    /// found again.
     pub fn record(&mut self, namespace: &str, revision: Revision) {
         let (number, checksum) = (revision.number, checksum(&revision.text));
         let is_queued = self.queue.try_send((namespace.to_owned(), revision)).is_ok();
@@ -64,8 +67,8 @@ impl History {
         }
     }
 
-    /// Queues the text in the output, unless it was queued last: then another process wrote it, or this one
-    /// before it was stopped.
+    /// Queues the text in the output, unless it was queued last. It was then written by another process, or
+    /// by this one before it was stopped.
     pub fn find(&mut self, namespace: &str, snapshot: &Snapshot, plan: &Plan) {
         let checksum = plan.config.as_ref().and_then(|config| config.rest.config_hash.as_ref());
         if checksum.is_none() || self.last.as_ref() == checksum || self.queue.capacity() == 0 {
@@ -87,7 +90,7 @@ struct Task {
 }
 
 impl Task {
-    /// Records a revision, and tries again until that succeeds, is refused for good, or the process ends.
+    /// Records a revision, retrying until it succeeds, is permanently refused, or the process ends.
     async fn record(&mut self, namespace: &str, revision: Revision) {
         let number = revision.number;
         let packed = tokio::task::spawn_blocking(move || history::pack(&revision)).await;
@@ -119,7 +122,7 @@ impl Task {
         tracing::debug!(namespace, number, "Recorded a revision");
     }
 
-    /// Makes room, and creates the object, unless it is there.
+    /// Removes old revisions, and creates the object unless it exists.
     async fn store(
         &self,
         namespace: &str,
@@ -146,7 +149,7 @@ impl Task {
             let params = DeleteParams { preconditions, ..DeleteParams::default() };
             match call(api.delete(&old.name, &params)).await {
                 Ok(_) => {}
-                // It is gone, or another one of that name is there now.
+                // It was deleted, or replaced by another object of the same name.
                 Err(error) if error.is_not_found() || error.is_conflict() => {}
                 Err(error) => return Err(failed(&error)),
             }
@@ -156,13 +159,13 @@ impl Task {
         }
         match call_within(WRITE, api.create(&post_params(), object)).await {
             Ok(_) => Ok(()),
-            // Another replica was faster, or an answer was lost.
+            // Another replica was faster, or a response was lost.
             Err(error) if error.is_conflict() => Ok(()),
             Err(error) => Err(failed(&error)),
         }
     }
 
-    /// Logs a failure once, not with each attempt.
+    /// Logs a failure once rather than for each attempt.
     fn log(&mut self, namespace: &str, number: u64, failure: WriteFailure) {
         if self.failure.as_ref() == Some(&failure) {
             return;
@@ -213,7 +216,7 @@ mod tests {
         }
     }
 
-    /// The objects of an API server, by name, and its answer to the next requests, if it is another one.
+    /// The objects of a fake API server, by name, and its answer to the next requests if they fail.
     #[derive(Default)]
     struct Server {
         names: Vec<String>,

@@ -1,8 +1,8 @@
 //! Stores the last good base in a ConfigMap in the operator's own namespace.
 //!
-//! Grants that end must be withdrawn even while the base is missing or invalid. A process that has just
-//! started knows the base only from this ConfigMap. If the ConfigMap may not be read or written, that is
-//! logged once, and only the process remembers the base.
+//! Grants that end must be withdrawn even while the base is missing or invalid. A newly started process knows
+//! the base only from this ConfigMap. If reading or writing the ConfigMap is forbidden, this is logged once,
+//! and only the process remembers the base.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,10 +26,10 @@ const LOADED: &str = "loaded.yaml";
 const SOURCE: &str = "queuewarden.dev/source";
 
 /// The store of the last good base.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct LastBaseStore {
     api: Api<ConfigMap>,
-    /// True once it was logged that the operator has no right to the ConfigMap.
+    /// True once it was logged that the operator may not use the ConfigMap.
     logged: AtomicBool,
 }
 
@@ -40,7 +40,7 @@ impl LastBaseStore {
         Self { api: Api::namespaced(client, &namespace), logged: AtomicBool::new(false) }
     }
 
-    /// Returns the stored base; `None` when there is none or it may not be read.
+    /// Returns the stored base, or `None` if it does not exist or reading it is forbidden.
     ///
     /// # Errors
     /// When the API server does not answer.
@@ -54,7 +54,7 @@ impl LastBaseStore {
     /// Stores `base` if that is allowed.
     ///
     /// # Errors
-    /// When it was not stored; another attempt may succeed.
+    /// When it was not stored, but another attempt may succeed.
     pub async fn write(&self, base: &LastBase) -> Result<(), CallError> {
         let done = match self.patch(base).await {
             Err(error) if error.is_not_found() => match self.create(base).await {
@@ -90,7 +90,7 @@ impl LastBaseStore {
         call_within(WRITE, self.api.create(&post_params(), &map)).await.map(drop)
     }
 
-    /// Logs that the right is missing, once, and continues without it; returns every other error.
+    /// Logs a missing permission once and continues without it; returns every other error.
     fn allowed(&self, error: CallError) -> Result<(), CallError> {
         if !error.is_forbidden() {
             return Err(error);

@@ -1,16 +1,16 @@
 //! Decides which replica writes: a `coordination.k8s.io` Lease, and the task that renews it.
 //!
-//! All replicas watch and plan; only the leader writes, so that two do not do the same work twice. Every
-//! write carries a resource version, so a second leader could only lose a race for the text; but its data may
-//! be old. A replica that wins the Lease therefore reads everything again before its first write, and makes
-//! sure that no write of a former leader is accepted later (see [`queuewarden_plan::machine`]).
+//! All replicas watch and plan, but only the leader writes, so that no work is done twice. Every write
+//! carries a resource version, so a second leader could only lose a race for the text, but its data may be
+//! old. A replica that wins the Lease therefore reads everything again before its first write, and makes sure
+//! that no write of a former leader is accepted later (see [`queuewarden_plan::machine`]).
 //!
-//! `kube` has no election, and other crates rely on the times that other replicas have written. This one
-//! relies on its own clock. [`Election`] decides, without I/O, by client-go's rules (`tools/leaderelection`).
-//! A lease expires when the duration in it has passed since this process *saw* it change last, measured by a
-//! monotonic clock, so that wall clocks that disagree do no harm; the times in the Lease are for people. A
-//! leader stops [`DEADLINE`] after it *sent* its last successful renewal, which is before anyone else may see
-//! the lease expire.
+//! `kube` has no leader election, and other crates rely on times written by other replicas. This module
+//! relies only on the local clock. [`Election`] decides, without I/O, by client-go's rules
+//! (`tools/leaderelection`). A lease expires when its duration has passed since this process *saw* it change
+//! last, measured by a monotonic clock, so that wall clocks that disagree do no harm; the times in the Lease
+//! are only informational. A leader stops [`DEADLINE`] after it *sent* its last successful renewal, which is
+//! before any other replica may see the lease expire.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -26,22 +26,22 @@ use tokio::time::{Instant, sleep, timeout};
 use super::clock::precise;
 use queuewarden_client::objects::post_params;
 
-/// Longest wait for one response, shorter when the deadline is nearer. A replica that does not lead waits
+/// Longest wait for one response; shorter when the deadline is nearer. A replica that does not lead waits
 /// twice per attempt: it reads, then writes.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A view of whether this replica may write now.
+/// A handle to check whether this replica may write now.
 #[derive(Debug, Clone)]
 pub struct Leadership {
     term: watch::Receiver<Option<Term>>,
 }
 
-/// One period of leading, from winning the Lease to losing it.
+/// One period of leadership, from winning the Lease to losing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Term {
     since: Instant,
     until: Instant,
-    /// The end by the wall clock: a monotonic clock stops while a virtual machine is suspended.
+    /// The end by the wall clock, because a monotonic clock stops while a virtual machine is suspended.
     wall_until: Timestamp,
 }
 
@@ -61,9 +61,8 @@ impl Leadership {
         Self { term }
     }
 
-    /// Returns the time when the Lease was won, if this replica leads: no two terms begin at the same time.
-    /// Reads both clocks each time, so that a process that was suspended notices before the lease task runs
-    /// again.
+    /// Returns when the Lease was won, if this replica leads. No two terms begin at the same time. Reads both
+    /// clocks each time, so that a process that was suspended notices before the lease task runs again.
     pub fn leads_since(&self) -> Option<Instant> {
         self.term.borrow().filter(|term| term.holds(Instant::now(), precise())).map(|term| term.since)
     }
@@ -73,7 +72,7 @@ impl Leadership {
         self.leads_since().is_some()
     }
 
-    /// Returns when leadership was won or lost since the last call; never returns when it cannot change any
+    /// Returns when leadership was won or lost since the last call. Never returns if it cannot change any
     /// more.
     pub async fn changed(&mut self) {
         let since = |term: &Option<Term>| term.map(|term| term.since);
@@ -93,7 +92,7 @@ pub struct Candidate {
     api: Api<Lease>,
     name: String,
     election: Election,
-    /// The Lease as our last write returned it: renewing it needs no other request.
+    /// The Lease as returned by our last write, so that renewing it needs no other request.
     lease: Option<Lease>,
     origin: Instant,
     /// The end of the last renewal by the wall clock.
@@ -102,7 +101,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Creates a candidate and the view of its leadership. `identity` must differ between replicas and
+    /// Creates a candidate and the handle of its leadership. `identity` must differ between replicas and
     /// between runs.
     pub fn new(api: Api<Lease>, name: &str, identity: &str) -> (Self, Leadership) {
         let (term, view) = watch::channel(None);
@@ -160,7 +159,7 @@ impl Candidate {
         Ok(())
     }
 
-    /// Returns the Lease as our last write returned it, or else as it is now.
+    /// Returns the Lease as returned by our last write, or else reads the current one.
     async fn take_lease(&mut self) -> Result<Option<Lease>, kube::Error> {
         match self.lease.take() {
             Some(lease) => Ok(Some(lease)),
@@ -178,22 +177,22 @@ impl Candidate {
         }
     }
 
-    /// Returns the longest duration of an attempt: it never goes past the moment at which we have to stop
+    /// Returns the maximum duration of an attempt, which never extends past the time when we have to stop
     /// leading.
     fn patience(&self) -> Duration {
         self.time_left().map_or(2 * CALL_TIMEOUT, |left| left.min(CALL_TIMEOUT))
     }
 
-    /// Returns the wait until the next attempt: [`RETRY`] with up to a fifth of jitter since this attempt
-    /// began, or less when we have to stop leading before. The response time of the API server is part of it,
-    /// because a leader that waits for slow responses has no time to lose.
+    /// Returns the wait until the next attempt: [`RETRY`] with up to a fifth of jitter since the start of
+    /// this attempt, or less if we have to stop leading before. The API server's response time is included,
+    /// because a leader with slow responses has no time to lose.
     fn delay(&self, begin: Duration) -> Duration {
         let retry = RETRY.mul_f64(1.0 + 0.2 * fastrand::f64());
         let wait = retry.saturating_sub(self.origin.elapsed().saturating_sub(begin)).max(RETRY / 4);
         self.time_left().map_or(wait, |left| left.min(wait))
     }
 
-    /// Returns the time until we have to stop leading; `None` when we do not lead.
+    /// Returns the time until we have to stop leading, or `None` if we do not lead.
     fn time_left(&self) -> Option<Duration> {
         let now = self.origin.elapsed();
         self.election.leads_until(now).map(|until| until.saturating_sub(now))
@@ -233,26 +232,26 @@ impl Candidate {
     }
 }
 
-/// Returns whether someone else was faster; the next round reads what they wrote.
+/// Returns whether another replica was faster; the next round reads its write.
 fn is_race(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_already_exists())
 }
 
-/// The seconds that others wait after the last change of the Lease that they saw. This time, [`DEADLINE`]
-/// and [`RETRY`] are client-go's defaults.
+/// How many seconds others wait after the last change of the Lease that they saw. This, [`DEADLINE`] and
+/// [`RETRY`] are client-go's defaults.
 const LEASE_SECONDS: i32 = 15;
-/// The time for which a leader continues after the last renewal that succeeded: less than the lease.
+/// How long a leader continues after its last successful renewal: less than the lease.
 const DEADLINE: Duration = Duration::from_secs(10);
 /// The wait between two attempts: less than [`DEADLINE`].
 const RETRY: Duration = Duration::from_secs(2);
 
-/// The state of one candidate. Its times are those since an origin of the caller's choice.
+/// The state of one candidate. Its times are durations since an origin that the caller chooses.
 #[derive(Debug)]
 struct Election {
     identity: String,
-    /// The Lease as last seen, and the time when this version was first seen.
+    /// The last seen Lease, and when this version was first seen.
     observed: Option<(Lease, Duration)>,
-    /// The time when our last successful write was sent.
+    /// When our last successful write was sent.
     renewed: Option<Duration>,
 }
 
@@ -262,8 +261,8 @@ impl Election {
         Self { identity, observed: None, renewed: None }
     }
 
-    /// Returns what to write now, with the Lease's resource version (or its absence) as precondition; `None`
-    /// while someone else leads. `wall` goes into it.
+    /// Returns the Lease to write now, with the current resource version (or absence) as the precondition, or
+    /// `None` while someone else leads. The Lease contains `wall`.
     fn step(&mut self, now: Duration, wall: Timestamp, lease: Option<&Lease>) -> Option<LeaseSpec> {
         let Some(lease) = lease else {
             return Some(self.claim(wall, 0));
@@ -283,13 +282,13 @@ impl Election {
         (released || self.expired(now)).then(|| self.claim(wall, transitions))
     }
 
-    /// Notes that our write, sent at `sent`, succeeded and resulted in `lease`.
+    /// Records that our write, sent at `sent`, succeeded and resulted in `lease`.
     fn written(&mut self, sent: Duration, lease: Lease) {
         self.renewed = Some(sent);
         self.observed = Some((lease, sent));
     }
 
-    /// Returns the time until which this candidate leads; `None` when it does not lead at `now`.
+    /// Returns until when this candidate leads, or `None` if it does not lead at `now`.
     fn leads_until(&self, now: Duration) -> Option<Duration> {
         let until = self.renewed?.saturating_add(DEADLINE);
         (now < until).then_some(until)
@@ -300,7 +299,7 @@ impl Election {
         lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_ref()) == Some(&self.identity)
     }
 
-    /// Returns what releases the Lease, if this candidate holds it, as client-go does.
+    /// Returns the write that releases the Lease, if this candidate holds it, as in client-go.
     fn release(&mut self, wall: Timestamp) -> Option<LeaseSpec> {
         self.renewed.take()?;
         let (held, _) = self.observed.take()?;
@@ -324,14 +323,14 @@ impl Election {
         }
     }
 
-    /// Every renewal changes the resource version, whatever the holder's clock shows.
+    /// Every renewal changes the resource version, even if the holder's clock is wrong.
     fn observe(&mut self, now: Duration, lease: &Lease) {
         if self.observed.as_ref().is_none_or(|(seen, _)| seen != lease) {
             self.observed = Some((lease.clone(), now));
         }
     }
 
-    /// Returns whether the duration that the holder wrote has passed, as in client-go.
+    /// Returns whether the holder's lease duration has passed, as in client-go.
     fn expired(&self, now: Duration) -> bool {
         self.observed.as_ref().is_some_and(|(lease, since)| {
             let seconds = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
@@ -390,7 +389,7 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// A Lease that candidates write one after the other, as an API server with preconditions handles it.
+    /// A Lease that candidates write in turn, with preconditions as in an API server.
     #[derive(Default)]
     struct Server {
         lease: Option<Lease>,

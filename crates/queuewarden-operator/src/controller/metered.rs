@@ -1,12 +1,13 @@
 //! Charges the pages of lists and the events of watches to the budget of the process.
 //!
-//! Others decide how large objects are. kube keeps a whole page, or a whole event, before it decodes it. So
-//! each request of a watch goes through [`Metered`], which passes on a page once its memory is reserved: a
-//! page that needs more is requested again with half as many objects. The memory is reserved until the next
-//! request of the watch, because its objects are converted by then. An event is charged as it arrives.
+//! Others control how large objects are, and kube buffers a whole page, or a whole event, before it decodes
+//! it. Each request of a watch therefore goes through [`Metered`], which passes on a page only when its
+//! memory is reserved. A page that needs more is requested again with half as many objects. The memory stays
+//! reserved until the next request of the watch, because its objects are converted by then. An event is
+//! charged as it arrives.
 //!
-//! Waits can't block each other: a request that waits for [`PAGE`] holds nothing. While one waits for
-//! [`LARGEST`], the others hold an [`EVENT`], or a page, which needs no further memory.
+//! Waiting requests cannot block each other: a request that waits for [`PAGE`] holds nothing. While one waits
+//! for [`LARGEST`], the others hold an [`EVENT`], or a page, which needs no further memory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -29,14 +30,14 @@ use queuewarden_api::review::part::{VALUE, ValueCounter};
 
 /// Bytes of all lists and watches.
 static ALL: LazyLock<Arc<Budget>> = LazyLock::new(|| Budget::of_process().part(64 * MIB));
-/// Bytes of a page of several objects.
+/// Memory for a page of several objects, in bytes.
 const PAGE: usize = 8 * MIB;
-/// Bytes of a page of one object, or of an event. etcd stores up to 1.5 MiB of an object; as JSON a pod may
-/// have 9 MB, and decoded a pod with nothing but short labels takes 40 MB.
+/// Memory for a page of one object, or for an event, in bytes. etcd stores up to 1.5 MiB of an object. As
+/// JSON a pod may have 9 MB, and a decoded pod with nothing but short labels takes 40 MB.
 const LARGEST: usize = 48 * MIB;
-/// Bytes of an event of common size.
+/// Memory for an event of common size, in bytes.
 const EVENT: usize = MIB / 4;
-/// The most objects of a page, as other clients request.
+/// Maximum number of objects in a page, the same as in other clients.
 const MOST: usize = 512;
 
 /// Longest wait for memory.
@@ -44,7 +45,7 @@ const ROOM: Duration = Duration::from_secs(30);
 /// Longest wait for the beginning of a response, and for the rest of a page.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// The memory that the objects of a watch take.
+/// How much memory the objects of a watch take.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
     /// Bytes in memory of one decoded value.
@@ -54,14 +55,14 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// The cost of objects that are decoded as a whole.
+    /// The cost of objects that are decoded completely.
     pub const WHOLE: Self = Self { value: VALUE, shortest: 1 };
     /// The cost of pods. Only a few of their fields are decoded. Short labels such as `"abc":"",` give the
     /// most values per byte, and each becomes an entry of a `BTreeMap<String, String>`.
     pub const POD: Self = Self { value: 160, shortest: 9 };
 }
 
-/// The memory of JSON that is being received.
+/// The memory for JSON while it is received.
 #[derive(Debug, Clone, Copy, Default)]
 struct Size {
     length: usize,
@@ -75,7 +76,7 @@ impl Size {
         self.values.read(part);
     }
 
-    /// Returns the bytes in memory: of the parts, of the whole in one piece, of its text, and decoded.
+    /// Returns the bytes in memory: of the parts, of the concatenated whole, of its text, and decoded.
     fn bytes(&self, Cost { value, shortest }: Cost) -> usize {
         let values = self.values.count.min(self.length / shortest);
         self.length.saturating_mul(3).saturating_add(values.saturating_mul(value))
@@ -92,7 +93,7 @@ pub(super) struct Metered {
     client: Client,
     memory: Arc<Budget>,
     cost: Cost,
-    /// The number of objects of the next page, if the last one did not have as many as the watch requested.
+    /// The number of objects in the next page, if the last page had fewer than the watch requested.
     limit: Mutex<Option<usize>>,
     /// The memory of the last page.
     page: Mutex<Option<Held>>,
@@ -111,7 +112,7 @@ impl Metered {
         Arc::new(Self { client, memory, cost, limit, page, is_stuck })
     }
 
-    /// Returns whether the watch ended at an event that is too large.
+    /// Returns whether the watch ended because an event was too large.
     pub(super) fn is_stuck(&self) -> bool {
         self.is_stuck.load(Ordering::Relaxed)
     }
@@ -185,7 +186,7 @@ impl Metered {
         let line = Line { watch: self, size: Size::default(), event: None, large: None };
         let events =
             stream::try_unfold((BodyDataStream::new(body), line), |(mut body, mut line)| async move {
-                // The events before have been converted: otherwise nothing would be read.
+                // Earlier events have been converted; otherwise nothing would be read.
                 line.release();
                 let Some(part) = body.try_next().await? else { return Ok::<_, BoxError>(None) };
                 line.charge(&part).await?;
@@ -198,14 +199,14 @@ impl Metered {
 /// The event of a watch that is being received.
 struct Line {
     watch: Arc<Metered>,
-    /// Of the part after the last end of a line.
+    /// The part after the last line ending.
     size: Size,
     event: Option<Held>,
     large: Option<Held>,
 }
 
 impl Line {
-    /// Reserves the memory of the next part of the body, with the events that end in it.
+    /// Reserves memory for the next part of the body and for the events that end in it.
     async fn charge(&mut self, part: &[u8]) -> Result<(), BoxError> {
         let watch = &self.watch;
         self.size.add(part);
@@ -240,12 +241,12 @@ impl Line {
     }
 }
 
-/// Returns the most objects that a list requests.
+/// Returns the maximum number of objects that a list requests.
 fn limit(uri: &Uri) -> Option<usize> {
     uri.query()?.split('&').find_map(|pair| pair.strip_prefix("limit=")?.parse().ok())
 }
 
-/// Returns the address of a list with another limit.
+/// Returns the URL of a list with a different limit.
 fn with_limit(uri: &Uri, limit: usize) -> Result<Uri, BoxError> {
     let pairs = uri.query().unwrap_or_default().split('&');
     let pairs =
@@ -265,12 +266,12 @@ mod tests {
     use super::*;
     use crate::controller::testing::client;
 
-    /// A name of so many bytes takes three times as many in memory.
+    /// A name of this many bytes takes three times as many in memory.
     fn named(bytes: usize) -> String {
         format!(r#"{{"name":"{}"}}"#, "x".repeat(bytes))
     }
 
-    /// Returns an API server whose pages have objects of so many bytes, and the budget of the watch.
+    /// Returns an API server whose pages have objects of this many bytes, and the budget of the watch.
     fn listing(bytes: usize) -> (Arc<Metered>, Arc<Budget>, Arc<Mutex<Vec<usize>>>) {
         let (memory, limits) = (Budget::new(2 * LARGEST), Arc::<Mutex<Vec<_>>>::default());
         let asked = Arc::clone(&limits);

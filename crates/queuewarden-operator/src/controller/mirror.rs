@@ -1,4 +1,4 @@
-//! The RBAC mirror: watches its objects, and carries out the steps of the plan.
+//! The RBAC mirror: watches its objects, and executes the steps of the plan.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,11 +24,11 @@ use queuewarden_plan::snapshot::{
     MIRROR_LABEL, MIRROR_VALUE, Mirror, MirrorKind, MirrorObject, WriteFailure,
 };
 
-/// The number of writes that run at the same time.
+/// Number of concurrent writes.
 const CONCURRENCY: usize = 8;
 
-/// The watches of the mirror. They exist only where the mirror is or was enabled, because the rights to them
-/// are granted with it.
+/// The watches of the mirror. They exist only if the mirror is or was enabled, because their permissions are
+/// granted with it.
 #[derive(Debug)]
 pub struct MirrorWatches(BTreeMap<MirrorKind, Watch<MirrorObject>>);
 
@@ -39,7 +39,7 @@ pub enum StepResult {
     Written(MirrorKind, MirrorObject),
     /// Someone else changed the object first; this is its current version.
     Stale(MirrorKind, MirrorObject),
-    /// The object does not exist any more.
+    /// The object no longer exists.
     Removed(MirrorKind, String),
 }
 
@@ -76,8 +76,8 @@ impl MirrorWatches {
         Mirror { roles, bindings, synced: roles_synced && bindings_synced, problem }
     }
 
-    /// Returns whether the objects are still being read. A watch that fails does not count, because the
-    /// queues are more important.
+    /// Returns whether the objects are still being read. A failing watch is ignored, because the queues are
+    /// more important.
     pub fn reading(&self) -> bool {
         self.0.values().any(|watch| !watch.store().synced() && watch.progress().problem().is_none())
     }
@@ -92,7 +92,7 @@ impl MirrorWatches {
         self.0.iter().map(|(kind, watch)| (*kind, watch.store().moment())).collect()
     }
 
-    /// Stores the result of a step that was taken after `moments`, because the watch may lag behind.
+    /// Stores the result of a step that was taken after `moments`, because the watch may be slower.
     pub fn learn(&self, answer: StepResult, moments: &BTreeMap<MirrorKind, Moment>) {
         match answer {
             StepResult::Written(kind, object) | StepResult::Stale(kind, object) => {
@@ -109,20 +109,20 @@ impl MirrorWatches {
     }
 }
 
-/// Returns all objects of a watch, and whether the list is complete. Locks once.
+/// Returns all objects of a watch, and whether the list is complete, under a single lock.
 fn all(watch: &Watch<MirrorObject>) -> (BTreeMap<String, Arc<MirrorObject>>, bool) {
     let cache = watch.store();
     let objects = cache.objects().map(|object| (object.name.clone(), Arc::clone(object)));
     (objects.collect(), cache.synced())
 }
 
-/// Converts an object for the cache. Every change matters, because nobody else should write here.
+/// Converts an object for the cache. Every change matters, because no one else should write here.
 fn to_cached(object: MirrorObject) -> Cached<MirrorObject> {
     Cached::by_version(object.name.clone(), object.resource_version.clone(), object)
 }
 
-/// Carries the steps out in order, several at a time, while `may_write` holds; returns the result of each
-/// step that was begun.
+/// Executes the steps in order, several at a time, while `may_write` holds; returns the result of each step
+/// that was started.
 pub async fn carry_out(
     client: &Client,
     changes: &MirrorChanges,
@@ -151,8 +151,8 @@ async fn take(client: &Client, step: &MirrorStep, owner: &str) -> Result<StepRes
     }
 }
 
-/// Creates the object, or replaces the version that was observed; without an `object`, deletes that
-/// version. If someone else has changed it since, reads it for the next plan.
+/// Creates the object, or replaces the observed version; without an `object`, deletes that version. If
+/// someone else has changed it, reads it for the next plan.
 async fn write<K>(
     client: &Client,
     step: &MirrorStep,

@@ -1,11 +1,11 @@
-//! The controller: a thin layer around [`queuewarden_plan`] that gathers a snapshot and carries a plan out.
+//! The controller: a thin layer around [`queuewarden_plan`] that gathers a snapshot and executes a plan.
 //!
 //! * [`clock`]: the time.
 //! * [`cache`], [`metered`], [`watch`], [`current_object`]: the objects of one watch, and the memory they
 //!   take.
 //! * [`mirror`]: the RBAC mirror.
-//! * [`cluster_watches`]: all watches, that of the registration of the user-info webhook among them, and the
-//!   snapshot made of them.
+//! * [`cluster_watches`]: the watches, also of the user-info webhook's registration, and the snapshot built
+//!   from them.
 //! * [`metrics`], [`health`]: the state of the operator.
 //! * [`read_back`]: the configuration that the scheduler runs.
 //! * [`apply`], [`last_base`], [`history`], [`status`], [`events`]: the writes.
@@ -47,7 +47,7 @@ pub(crate) mod testing;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks a mutex, also after a holder of the lock panicked: the data in it must be valid then, too.
+/// Locks a mutex even if a holder of the lock has panicked. The data must be valid in that case too.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
 //! The state that all endpoints answer from: the cluster as the reconciler observed it in its last round.
-//! Each replica has its own, leader or not; two that were made from the same input have the same hash.
+//! Each replica has its own, leader or not; states made from the same input have the same hash.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -21,15 +21,15 @@ use yunikorn_access::{Tree, user_info};
 /// The state at one moment.
 #[derive(Debug)]
 pub struct Published {
-    /// The time at which it was made.
+    /// When it was made.
     pub made: Timestamp,
     /// SHA-256 of everything that access answers depend on, in hexadecimal digits.
     pub hash: String,
     /// The objects that were observed.
     pub snapshot: Arc<Snapshot>,
-    /// The queues that the scheduler runs, or the reason why they are unknown.
+    /// The queues that the scheduler runs, or why they are unknown.
     pub queues: Result<Arc<AccessView>, String>,
-    /// The name of the text that they are written in. Positions in it would not help, because it is
+    /// The name of the text that contains them. Positions in the text would not help, because it is
     /// generated.
     pub source: Arc<str>,
     /// The configuration of `YuniKorn`'s admission controller.
@@ -40,21 +40,21 @@ pub struct Published {
     pub own_namespace: Option<String>,
 }
 
-/// The namespace that is always left alone, whatever the selectors of webhooks let through: a cluster
-/// repairs itself there, and by default `YuniKorn` leaves it alone, too.
+/// The namespace that is always ignored, whatever the selectors of webhooks let through: a cluster repairs
+/// itself from there, and by default `YuniKorn` ignores it too.
 pub const LEFT_ALONE: &str = "kube-system";
 
 /// No alias.
 static NO_ALIASES: BTreeSet<String> = BTreeSet::new();
 
 impl Published {
-    /// Returns the state that follows from a round. Unchanged parts are taken from `before`, and what the
-    /// plan has parsed is not parsed again.
+    /// Returns the state after a round. Unchanged parts are taken from `before`, and texts that the plan has
+    /// parsed are not parsed again.
     pub fn new(snapshot: Arc<Snapshot>, plan: &Plan, known: &mut ParseCache, before: Option<&Self>) -> Self {
         let flat = merged(&snapshot);
         let running = SchedulerText::new(&flat, &snapshot);
-        // The plan knows the objects that wrote each ACL of its own text; of any other the statuses name
-        // them.
+        // The plan knows which objects wrote each ACL of the text that it rendered; for any other text, the
+        // statuses name them.
         let attributions = match &plan.rendered {
             Some(rendered) if running.text == Ok(&*rendered.text) => Arc::clone(&plan.contributions),
             _ => attribution::in_force(&snapshot.queue_acls),
@@ -76,13 +76,13 @@ impl Published {
         Self { made: snapshot.now, hash, snapshot, queues, source, conf, user_info, own_namespace: None }
     }
 
-    /// Returns the aliases that the ACLs name which the scheduler runs; none while these are unknown.
+    /// Returns the aliases in the ACLs that the scheduler runs; empty while these are unknown.
     pub fn granted_aliases(&self) -> &BTreeSet<String> {
         self.queues.as_ref().map_or(&NO_ALIASES, |queues| &queues.granted_aliases)
     }
 
-    /// Returns whether requests in this namespace are left alone: `YuniKorn`'s own namespace,
-    /// queuewarden's, and those of the cluster.
+    /// Returns whether requests in this namespace are ignored. This applies to `YuniKorn`'s own namespace,
+    /// queuewarden's, and the cluster's.
     pub fn leaves_alone(&self, namespace: &str) -> bool {
         let config = self.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
         config.is_some_and(|config| config.namespace == namespace)
@@ -91,7 +91,7 @@ impl Published {
     }
 }
 
-/// Returns the view of the text that the scheduler runs, with everything that the endpoints need at hand.
+/// Returns the view of the text that the scheduler runs, with everything that the endpoints need.
 fn view_of(
     running: &SchedulerText<'_>,
     writers: &Writers<'_>,
@@ -107,7 +107,7 @@ fn view_of(
     })
 }
 
-/// Returns the ConfigMap and key of the text that `YuniKorn` runs with: `yunikorn-configs/queues.yaml`.
+/// Returns the ConfigMap and key of the text that `YuniKorn` runs: `yunikorn-configs/queues.yaml`.
 fn source_of(flat: &Flattened) -> Arc<str> {
     let key = flat.queues_key();
     match flat.queues(&key).map(|queues| &queues.origin) {
@@ -125,7 +125,7 @@ fn hash(
     version: Version,
 ) -> String {
     let mut hasher = Sha256::new();
-    // The length in front keeps two lists of parts from being the same bytes.
+    // The length prefix prevents two different lists of parts from having the same bytes.
     let mut add = |part: &str| {
         hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
         hasher.update(part.as_bytes());
@@ -155,10 +155,10 @@ fn hash(
     hexadecimal(&hasher.finalize())
 }
 
-/// Returns bytes as hexadecimal digits, in lower case.
+/// Returns bytes as lower-case hexadecimal digits.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(64), |mut hex, byte| {
-        // Writing into a String does not fail.
+        // Writing to a String cannot fail.
         _ = write!(hex, "{byte:02x}");
         hex
     })

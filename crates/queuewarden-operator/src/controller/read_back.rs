@@ -1,4 +1,4 @@
-//! Sends the requests to the scheduler. The machine decides when: [`queuewarden_plan::machine`].
+//! Sends the requests to the scheduler. [`queuewarden_plan::machine`] decides when.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use queuewarden_plan::snapshot::{NoChecksum, SchedulerAddress, SchedulerAnswer};
 
 /// Longest wait for the scheduler after a write ...
 const AFTER_WRITE: Duration = Duration::from_secs(3);
-/// ... and after another change meanwhile: the text may be outdated by now, and a withdrawal must not wait
-/// for its confirmation.
+/// ... and after another change in the meantime: the text may be outdated by now, and a withdrawal must not
+/// wait for the confirmation of that text.
 const AFTER_CHANGE: Duration = Duration::from_millis(300);
 /// First and longest wait between two requests after a write.
 const WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(300));
 
 /// Sends requests to the scheduler, and counts the responses.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct ReadBack {
     connector: Connector,
     health: Arc<Health>,
 }
 
 impl ReadBack {
-    /// Creates a sender that has sent nothing yet.
+    /// Creates a sender that has not sent anything yet.
     pub fn new(connector: Connector, health: Arc<Health>) -> Self {
         Self { connector, health }
     }
@@ -42,7 +42,7 @@ impl ReadBack {
         Ok(self.with_release(&scheduler, checksum).await?)
     }
 
-    /// Connects, and counts a failure as one of the endpoint.
+    /// Connects, and counts a failure as a failure of the endpoint.
     async fn connect(
         &self,
         endpoint: &'static str,
@@ -54,8 +54,8 @@ impl ReadBack {
         }
     }
 
-    /// Asks for the release after the checksum: a scheduler that was replaced between the two is then known
-    /// by its new release.
+    /// Requests the release after the checksum, so that a scheduler that was replaced between the two is
+    /// known by its new release.
     async fn with_release(
         &self,
         scheduler: &SchedulerClient,
@@ -65,7 +65,7 @@ impl ReadBack {
         Ok(SchedulerAnswer { checksum, release })
     }
 
-    /// Asks for the checksum until it is `expected`, the request fails, or it takes too long. The limit is
+    /// Requests the checksum until it is `expected`, the request fails, or it takes too long. The limit is
     /// shorter once something `changed`.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl ReadBack {
     }
 
     /// Returns the queues of these partitions, each with whether it comes from the configuration. A failed
-    /// request gives no queues: the hint is omitted, and the queue is not found either way.
+    /// request returns no queues: the hint is omitted, and the queue is not found either way.
     pub async fn queues(
         &self,
         address: &SchedulerAddress,

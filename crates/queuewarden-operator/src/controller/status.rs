@@ -1,4 +1,4 @@
-//! Patches statuses: only where the plan differs from the current status, and never on a new object of the
+//! Patches statuses, but only if the plan differs from the current status, and never on a new object of the
 //! same name.
 //!
 //! The precondition is the resource version. A uid in the patch would be ignored, because for a status the
@@ -20,7 +20,7 @@ use queuewarden_client::objects::{api, patch_params};
 use queuewarden_plan::snapshot::{Entry, Meta, Snapshot};
 use queuewarden_plan::{ObjectRef, ObjectStatus, Plan, ResourceKind};
 
-/// The number of patches that run at the same time.
+/// Number of concurrent patches.
 const CONCURRENCY: usize = 8;
 
 /// One patch to send.
@@ -35,8 +35,8 @@ pub struct StatusPatch {
 }
 
 /// Returns the patches that make the statuses in `world` equal to `plan`, made from `snapshot`. Each is
-/// created when the iterator reaches it. Those of `QueueAcl`s come last, and start after the name `after`: a
-/// caller that cannot send all of them at once continues there the next time.
+/// created when the iterator reaches it. Patches of `QueueAcl`s come last, and start after the name `after`:
+/// a caller that cannot send all of them at once continues there the next time.
 pub fn patches<'a>(
     snapshot: &'a Snapshot,
     plan: &'a Plan,
@@ -67,10 +67,10 @@ fn patch<S: Serialize>(
     meta: &Meta,
     planned: &ObjectStatus<S>,
 ) -> Option<StatusPatch> {
-    // A new object of the same name, created since the plan, gets its status from the next plan.
+    // An object of the same name, created since the plan, gets its status from the next plan.
     let current = world.current_object(kind, &meta.name).filter(|current| current.uid == planned.uid)?;
     let rest = Reported { observed_generation: meta.generation, rest: &planned.rest };
-    // Nearly always equal, so the values need not be compared.
+    // They are nearly always equal, so the values need not be compared.
     if current.has_status(&serde_json::to_string(&rest).ok()?, &planned.conditions) {
         return None;
     }
@@ -103,12 +103,12 @@ pub enum PatchResult {
     Patched(Box<DynamicObject>),
     /// Someone else changed the object since; this is its current version.
     Stale(Box<DynamicObject>),
-    /// The object does not exist any more.
+    /// The object no longer exists.
     Removed,
 }
 
-/// Sends the patches while `may_send` holds. Returns each result as it arrives, so that thousands are not in
-/// memory at once.
+/// Sends the patches while `may_send` holds. Returns each result as it arrives, so that not all of them are
+/// in memory at once.
 pub fn send(
     client: &Client,
     patches: impl Iterator<Item = StatusPatch> + Send,
@@ -127,7 +127,7 @@ async fn send_one(client: &Client, patch: &StatusPatch) -> Result<PatchResult, C
     match call(api.patch_status(name, &patch_params(), &Patch::Merge(&patch.body))).await {
         Ok(object) => Ok(PatchResult::Patched(Box::new(object))),
         Err(error) if error.is_not_found() => Ok(PatchResult::Removed),
-        // The watch is not enough here: a change of a label, for example, triggers no run.
+        // The watch is not enough here, because a change of a label, for example, triggers no run.
         Err(error) if error.is_conflict() => {
             let current = call(api.get_opt(name)).await?;
             Ok(current.map_or(PatchResult::Removed, |object| PatchResult::Stale(Box::new(object))))

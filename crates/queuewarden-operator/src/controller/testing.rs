@@ -1,4 +1,4 @@
-//! An API server in memory, for tests.
+//! An in-memory API server for tests.
 
 use std::convert::Infallible;
 
@@ -37,7 +37,7 @@ pub(crate) fn reply(code: u16, body: &Value) -> Response<Body> {
     Response::builder().status(code).body(Body::from(body.to_string())).unwrap()
 }
 
-/// Returns the answer of the API server for an object that does not exist.
+/// Returns the API server's answer for an object that does not exist.
 pub(crate) fn not_found() -> Response<Body> {
     reply(
         404,

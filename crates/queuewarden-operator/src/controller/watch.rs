@@ -1,9 +1,9 @@
 //! One watch: a task that keeps a [`Cache`] equal to the objects in the API server, and signals changes that
 //! matter.
 //!
-//! kube's watcher lists, watches, starts again when the server forgets it or becomes silent, and backs off.
-//! It does not show whether it is alive while nothing changes. So each of its requests goes through a client
-//! of ours that notes the response. The server ends a watch after [`LENGTH`], so a working watch gets a new
+//! kube's watcher lists, watches, restarts when the server has forgotten it or becomes silent, and backs off.
+//! It does not show whether it is alive while nothing changes, so each of its requests goes through a client
+//! that records the response. The server ends a watch after [`LENGTH`], so a working watch gets a new
 //! response at least every minute.
 
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -26,11 +26,11 @@ use super::cache::{Cache, Cached};
 use super::metered::{Cost, Metered};
 use super::{clock, lock};
 
-/// The number of seconds after which the server is requested to end a watch. A watch that is silent for five
-/// seconds longer is started again. Otherwise a connection that a network dropped silently goes unnoticed,
-/// and until then no revocation is seen.
+/// The number of seconds after which the server is asked to end a watch. A watch that is silent for five
+/// seconds longer is restarted. Otherwise, a connection that the network dropped silently would go unnoticed,
+/// and revocations would not be seen.
 const LENGTH: u32 = 60;
-/// The time for which the API server must refuse something that was never read before that is reported.
+/// How long the API server must refuse a watch that has never worked before this is reported.
 pub(super) const FORBIDDEN_FOR: SignedDuration = SignedDuration::from_secs(5);
 /// Longest silence within a response: five seconds more than [`LENGTH`], after which the server ends a
 /// working watch.
@@ -41,27 +41,27 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(65);
 pub struct Progress {
     /// The resource, as in metrics.
     pub resource: &'static str,
-    /// The time when the API server last responded, with any status.
+    /// When the API server last responded, with any status.
     answered: Mutex<Instant>,
-    /// The time when it last responded with success, in seconds since the epoch; 0: never.
+    /// When it last responded with success, in seconds since the epoch; 0 means never.
     succeeded: AtomicI64,
-    /// The reason why the watch does not work now.
+    /// Why the watch does not work now, if it does not.
     problem: Mutex<Option<Problem>>,
 }
 
-/// The reason why a watch does not work.
+/// Why a watch does not work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The HTTP status, if the API server gave one.
     pub code: Option<u16>,
     /// The reason in words.
     pub message: String,
-    /// The time since which the watch does not work, even if the reason was another one at first.
+    /// Since when the watch has not worked, even if the reason was a different one at first.
     pub since: Timestamp,
 }
 
 impl Problem {
-    /// Returns whether the API server has denied the watch for so long that this is not a passing refusal.
+    /// Returns whether the API server has refused the watch for so long that this is not temporary.
     pub(super) fn is_denied(&self, now: Timestamp) -> bool {
         self.code == Some(403) && now.duration_since(self.since) >= FORBIDDEN_FOR
     }
@@ -83,8 +83,7 @@ impl Progress {
         lock(&self.answered).elapsed()
     }
 
-    /// Returns the time when the API server last responded with success, in seconds since the epoch; 0:
-    /// never.
+    /// Returns when the API server last responded with success, in seconds since the epoch; 0 means never.
     pub fn succeeded(&self) -> i64 {
         self.succeeded.load(Ordering::Relaxed)
     }
@@ -94,7 +93,7 @@ impl Progress {
         lock(&self.problem).clone()
     }
 
-    /// Returns whether the API server does not know the kind, or denies it.
+    /// Returns whether the API server does not know the kind, or forbids the watch.
     pub fn is_refused(&self) -> bool {
         self.problem().is_some_and(|problem| matches!(problem.code, Some(403 | 404)))
     }
@@ -106,11 +105,12 @@ impl Progress {
         }
     }
 
-    /// Notes a problem; returns whether it is a new one. Each problem is logged once, not with each attempt.
+    /// Records a problem; returns whether it is a new one. Each problem is logged once rather than for each
+    /// attempt.
     fn note_problem(&self, error: &watcher::Error) -> bool {
         use watcher::Error as E;
         let (code, message) = match error {
-            // The server has forgotten where the watch was; the watcher lists again.
+            // The server no longer knows the position of the watch, so the watcher lists again.
             E::WatchError(status) if status.code == 410 => return false,
             E::InitialListFailed(kube::Error::Api(status))
             | E::WatchStartFailed(kube::Error::Api(status))
@@ -135,7 +135,7 @@ impl Progress {
         is_new
     }
 
-    /// Notes that the watch works; returns whether there was a problem.
+    /// Records that the watch works; returns whether there was a problem.
     fn note_recovery(&self) -> bool {
         let recovered = lock(&self.problem).take().is_some();
         if recovered {
@@ -182,7 +182,7 @@ impl<S> Drop for WatchInto<S> {
 }
 
 impl<S: Store> WatchInto<S> {
-    /// Starts to watch the objects of `api` that `config` selects. `resource` names them in metrics;
+    /// Starts to watch the objects of `api` that `config` selects. `resource` is their name in metrics;
     /// `changed` is notified of every change that matters.
     pub fn start<K>(
         client: &Client,
@@ -241,8 +241,8 @@ fn convert<K, T>(event: watcher::Event<K>, keep: fn(K) -> T) -> watcher::Event<T
     }
 }
 
-/// Returns `client` with each response noted and charged, and the wait for it limited. A problem is over when
-/// a watch starts, unless it ended at its next event: a list may succeed where a watch is refused.
+/// Returns `client` with each response recorded and charged, and a limited wait for it. A problem is over
+/// when a watch starts, unless it ended at its next event: a list may succeed even if a watch is refused.
 fn noting(client: &Client, cost: Cost, progress: Arc<Progress>, changed: Arc<Notify>) -> Client {
     let namespace = client.default_namespace().to_owned();
     let metered = Metered::new(client.clone(), cost);

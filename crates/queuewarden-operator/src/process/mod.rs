@@ -1,6 +1,6 @@
 //! The processes that run in a cluster, with their entry points.
 //!
-//! * [`run`]: `queuewarden run`, the operator and the HTTPS endpoints, which answer from what it saw.
+//! * [`run`]: `queuewarden run`, the operator and the HTTPS endpoints, which answer from its observations.
 //! * [`keep_certificates`]: `queuewarden certificates`, which issues and renews the certificate of the HTTPS
 //!   endpoints.
 
@@ -17,6 +17,7 @@ use kube::{Api, Client, Config};
 use rustls::pki_types::ServerName;
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
+#[cfg(unix)]
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
@@ -43,7 +44,7 @@ use queuewarden_plan::machine::State;
 
 /// The name of the Lease.
 const LEASE: &str = "queuewarden";
-/// Longest time after the last run for publishing the last events, recording the last revisions and releasing
+/// Time limit after the last run for publishing the last events, recording the last revisions and releasing
 /// the Lease.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
@@ -53,7 +54,7 @@ pub struct RunOptions {
     /// Address of /livez, /readyz and /metrics
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
     listen: SocketAddr,
-    /// Elect the replica that writes by a Lease
+    /// Use a Lease to elect the replica that writes
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     leader_elect: bool,
     /// Unique name of this replica
@@ -73,10 +74,10 @@ pub struct RunOptions {
     log_level: String,
 }
 
-/// The reasons why a process cannot run.
+/// Why a process cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    /// An option has a value that cannot be used.
+    /// An option has an unusable value.
     #[error("{0}")]
     Usage(String),
     /// The process cannot log.
@@ -86,10 +87,10 @@ pub enum ProcessError {
     #[error("cannot start threads: {0}")]
     Threads(#[source] io::Error),
     /// No client for the API server could be created.
-    #[error("no way to the API server: {0}")]
+    #[error("cannot connect to the API server: {0}")]
     Client(#[source] Box<kube::Error>),
     /// Neither a kubeconfig nor a service account.
-    #[error("no way to the API server: {0}")]
+    #[error("cannot connect to the API server: {0}")]
     Config(#[from] kube::config::InferConfigError),
     /// The signals of the process cannot be received.
     #[error("cannot wait for signals: {0}")]
@@ -116,7 +117,7 @@ pub fn run(options: &RunOptions) -> Result<(), ProcessError> {
 /// Issues and renews the certificate of the HTTPS endpoints until the process receives a signal to end.
 ///
 /// # Errors
-/// When it cannot begin.
+/// When it cannot start.
 pub fn keep_certificates(options: &CertificatesOptions) -> Result<(), ProcessError> {
     options.check()?;
     let log = (options.log_format, &*options.log_level);
@@ -132,14 +133,14 @@ fn process(
     let logging = telemetry::start(format, filter)?;
     let runtime = threads.enable_all().build().map_err(ProcessError::Threads)?;
     let ended = runtime.block_on(work(logging.clone()));
-    // Does not wait for a plan that is still being made.
+    // Does not wait for a plan in progress.
     runtime.shutdown_timeout(Duration::from_secs(1));
     logging.end();
     ended
 }
 
 async fn operate(options: &RunOptions, logging: Logging) -> Result<(), ProcessError> {
-    // Outside a pod nothing else provides a name.
+    // Outside of a pod nothing else provides a name.
     let random_name = || format!("queuewarden-{:08x}", fastrand::u32(..));
     let name = options.identity.clone().unwrap_or_else(random_name);
     let config = config().await?;
@@ -198,14 +199,14 @@ async fn operate(options: &RunOptions, logging: Logging) -> Result<(), ProcessEr
         }
         let _ = tokio::join!(publishing, recording);
     };
-    // The HTTPS endpoints close when their running requests are answered.
+    // The HTTPS endpoints close after answering their current requests.
     let closing = async {
         if let Some(server) = server {
             server.close().await;
         }
     };
     if let (Err(_), ()) = tokio::join!(timeout(SHUTDOWN_GRACE, shutdown), closing) {
-        tracing::warn!("The last events were not published, or the last revisions not recorded, in time");
+        tracing::warn!("Could not publish the last events or record the last revisions in time");
     }
     endpoints.abort();
     tracing::info!("Stopped");
@@ -226,12 +227,13 @@ async fn config() -> Result<Config, ProcessError> {
     // Limits a response that begins and does not continue. The longest silence of a healthy response is that
     // of a watch without changes.
     config.read_timeout = Some(SILENCE);
-    // The time counts from the request, because the connection may have been idle before.
+    // The time starts with the request, because the connection may have been idle before.
     config.reset_reader_on_write = true;
     Ok(config)
 }
 
 /// Returns a future that completes when the process receives a signal to end.
+#[cfg(unix)]
 fn terminated() -> io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -240,6 +242,15 @@ fn terminated() -> io::Result<impl Future<Output = ()>> {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
+    })
+}
+
+/// Returns a future that completes when Ctrl+C is pressed.
+#[cfg(windows)]
+fn terminated() -> io::Result<impl Future<Output = ()>> {
+    let mut interrupt = tokio::signal::windows::ctrl_c()?;
+    Ok(async move {
+        interrupt.recv().await;
     })
 }
 
@@ -256,9 +267,9 @@ fn elect(client: &Client, options: &RunOptions, name: &str) -> (Leadership, Opti
 
 /// The Service of `manifests/`.
 const SERVICE: &str = "queuewarden";
-/// Shortest lifetime of a certificate; a shorter one would be renewed all the time.
+/// Shortest lifetime of a certificate; a shorter one would be renewed constantly.
 const SHORTEST: SignedDuration = SignedDuration::from_secs(6);
-/// Number of certificate lifetimes that an authority must outlive, so that there is time to publish the next
+/// Number of certificate lifetimes that an authority must last, so that there is time to publish the next
 /// one.
 const OUTLIVES: i32 = 3;
 /// Longest lifetime, within the limits of X.509 and of calendars.
@@ -273,13 +284,13 @@ pub struct CertificatesOptions {
     /// The Secret of the certificate and its authorities
     #[arg(long, value_name = "NAME", default_value = "queuewarden-tls")]
     tls_secret: String,
-    /// Additional name or address for the certificate, besides those of the Service; may be repeated
+    /// Name or address for the certificate, in addition to those of the Service; may be repeated
     #[arg(long, value_name = "NAME", value_parser = name)]
     tls_name: Vec<String>,
-    /// Lifetime of a certificate; it is renewed when a third of that is left
+    /// Lifetime of a certificate; it is renewed when a third of it is left
     #[arg(long, value_name = "DURATION", default_value = "168h")]
     tls_certificate_lifetime: SignedDuration,
-    /// Lifetime of an authority; the next one is published when a third of that is left
+    /// Lifetime of an authority; the next one is published when a third of it is left
     #[arg(long, value_name = "DURATION", default_value = "17520h")]
     tls_authority_lifetime: SignedDuration,
     /// Format of log lines
@@ -342,6 +353,6 @@ fn name(text: &str) -> Result<String, String> {
     match ServerName::try_from(text) {
         Ok(ServerName::DnsName(name)) => Ok(name.as_ref().to_lowercase()),
         Ok(ServerName::IpAddress(address)) => Ok(IpAddr::from(address).to_string()),
-        _ => Err("neither a DNS name nor an IP address".to_owned()),
+        _ => Err("not a DNS name or IP address".to_owned()),
     }
 }

@@ -1,4 +1,4 @@
-//! An `AdmissionReview` out of the body of a request to a webhook.
+//! Extracts an `AdmissionReview` from the body of a request to a webhook.
 
 use axum::body::Bytes;
 use axum::extract::{self, FromRequest};
@@ -11,20 +11,20 @@ use go_compat::diag::Diagnostic;
 use queuewarden_api::review::codes;
 use queuewarden_api::review::envelope::{AdmissionRequest, Unreadable};
 
-/// A review as far as it can be read. An unreadable part has an answer, too: an error would leave the
-/// decision to `failurePolicy`, and the requester controls the content of the objects.
+/// A review with everything that could be parsed. A review with an unreadable part is answered too: an error
+/// would leave the decision to `failurePolicy`, and the requester controls the content of the objects.
 #[derive(Debug)]
 pub(super) struct AdmissionReview {
     /// The request, or the readable part of it.
     pub(super) request: AdmissionRequest,
-    /// The reason why there is more that cannot be read.
+    /// Why the rest cannot be read, if it cannot.
     pub(super) problem: Option<Diagnostic>,
     /// The client that sent it.
     pub(super) from: Guest,
 }
 
 impl<S: Send + Sync> FromRequest<S> for AdmissionReview {
-    /// The answer where not even the `uid` is known: no API server sends that.
+    /// The response if even the `uid` is missing, which API servers never send.
     type Rejection = ApiError;
 
     async fn from_request(request: extract::Request, state: &S) -> Result<Self, ApiError> {
@@ -44,7 +44,7 @@ impl<S: Send + Sync> FromRequest<S> for AdmissionReview {
     }
 }
 
-/// Describes why only the first bytes of a review were read.
+/// Explains why only the first bytes of a review were read.
 fn not_read(cut: Cut) -> Diagnostic {
     let (code, help) = match cut {
         Cut::TooLarge(_) => (codes::TOO_LARGE, "make the object smaller"),
@@ -81,11 +81,11 @@ mod tests {
 
     const ENDPOINTS: [&str; 5] =
         ["/user-info", "/user-info/check", "/submission", "/validate", "/configmaps"];
-    /// The kept part of a body here: random ones are small.
+    /// The kept part of a body in these tests, whose random bodies are small.
     const KEPT: usize = 16 * 1024;
     const QUEUES: &str = "partitions: [{name: default, queues: [{name: root}]}]\n";
 
-    /// Returns an endpoint that refuses everything it can refuse.
+    /// Returns an endpoint that refuses everything that it can.
     fn service() -> TestService {
         let template = |path| Template {
             group: "ray.io".into(),
@@ -117,7 +117,7 @@ mod tests {
         TestService::closed(routes, client(async |_| not_found())).knowing(snapshot)
     }
 
-    /// Generates JSON of all types, with the names that are read.
+    /// Generates JSON of all types, with the field names that are read.
     fn value() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -169,13 +169,13 @@ mod tests {
         ])
     }
 
-    /// A list in lists, as text: a test's own JSON has a limit of depth.
+    /// A nested list as text, because `serde_json` limits the depth of values.
     fn deep(depth: usize) -> String {
         format!("{}{}", "[".repeat(depth), "]".repeat(depth))
     }
 
-    /// Returns a review as API servers write it: the objects come after every field that the requester does
-    /// not control.
+    /// Returns a review as API servers write it, in which the objects come after all fields that the
+    /// requester does not control.
     fn body(of: (&str, &str, &str, &str), operation: &str, object: &str, old: &str) -> String {
         let (group, version, kind, resource) = of;
         let head = json!({"uid": "u1", "kind": {"group": group, "version": version, "kind": kind},
@@ -238,9 +238,9 @@ mod tests {
     fn what_is_not_read_is_refused_with_the_reason() {
         for (cut, expected) in [
             (Cut::TooLarge(7), "more than 7 bytes"),
-            (Cut::Crowded, "too many large requests are under way"),
+            (Cut::Crowded, "too many large requests are in progress"),
             (Cut::Late, "in time"),
-            (Cut::Fault, "fault in queuewarden"),
+            (Cut::Fault, "internal error in queuewarden"),
         ] {
             let why = not_read(cut);
             let code = if matches!(cut, Cut::TooLarge(_)) { codes::TOO_LARGE } else { codes::NOT_READ };

@@ -1,9 +1,9 @@
 //! Errors of a request: a response in the form of the API server's `Status`, whose message kubectl and client
-//! libraries print, and the internal error of a panic, which ends one answer and nothing else.
+//! libraries print, and the internal error of a panic, which affects only one response.
 //!
-//! An endpoint that has an answer for undecided requests gives it after an internal error: an authorizer no
-//! opinion, a webhook the answer of its rule for doubts. A server error is worse for API servers than no
-//! answer: they repeat a request to an authorizer five times.
+//! An endpoint that has an answer for undecided requests gives it after an internal error: an authorizer
+//! gives no opinion, and a webhook gives its answer for doubts. For API servers, a server error is worse than
+//! no opinion, because they repeat a request to an authorizer five times.
 
 use std::panic::AssertUnwindSafe;
 
@@ -18,7 +18,7 @@ use serde_json::json;
 pub struct ApiError {
     /// HTTP status.
     pub code: StatusCode,
-    /// `reason` of the Status, one of those in `k8s.io/apimachinery/pkg/apis/meta/v1/types.go`.
+    /// `reason` of the Status, as defined in `k8s.io/apimachinery/pkg/apis/meta/v1/types.go`.
     pub reason: &'static str,
     /// The location, the reason, and what to do instead.
     pub message: String,
@@ -50,7 +50,7 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
     }
 
-    /// 503: there is no answer at the moment.
+    /// 503: no answer is available at the moment.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
     }
@@ -73,16 +73,16 @@ impl IntoResponse for ApiError {
 
 /// An internal error: a panic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there is a fault in queuewarden, which its log describes")]
+#[error("internal error in queuewarden; see its log")]
 pub(super) struct InternalError;
 
-/// Runs work that may panic. Shared state must be usable afterwards: locks that it held are poisoned.
+/// Runs work that may panic. Shared state must remain usable: locks that the work held are poisoned.
 pub(super) fn contained<T>(work: impl Future<Output = T>) -> impl Future<Output = Result<T, InternalError>> {
     let work = AssertUnwindSafe(Box::pin(work)).catch_unwind();
     work.map(|done| {
         done.map_err(|_| {
             tracing::error!(
-                "A request was not answered: there is a fault in queuewarden, whose message is above"
+                "A request was not answered because of an internal error, whose message is above"
             );
             InternalError
         })
@@ -97,6 +97,6 @@ mod tests {
     async fn a_panic_is_an_error() {
         assert_eq!(contained(async { 1 }).await, Ok(1));
         let fault = contained(async { if true { panic!("a fault") } else { 1 } }).await;
-        assert!(fault.unwrap_err().to_string().contains("fault in queuewarden"));
+        assert!(fault.unwrap_err().to_string().contains("internal error in queuewarden"));
     }
 }

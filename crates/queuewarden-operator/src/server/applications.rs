@@ -1,9 +1,9 @@
-//! The running applications, for queries about them. They are known from the pods that `YuniKorn`
-//! schedules, which are watched, and from the configuration of a Spark driver, which is read on demand. If
-//! the pods alone do not show whether an ID is free, the scheduler is asked.
+//! The running applications, for queries about them. They are known from the pods that `YuniKorn` schedules,
+//! which are watched, and from the configuration of a Spark driver, which is read on demand. If the pods
+//! alone do not show whether an ID is free, the scheduler is queried.
 //!
-//! It is off by default, because it needs the right to list and watch pods in all namespaces. Nothing else
-//! waits for it. Until the pods were read once, queries about applications are undecided.
+//! This is off by default, because it requires permission to list and watch pods in all namespaces. Nothing
+//! else waits for it. Until the pods have been read once, queries about applications are undecided.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, MutexGuard};
@@ -39,32 +39,32 @@ use yunikorn_access::user_info::wrong_aliases;
 
 /// The key of a Spark driver's `ConfigMap` (spark-kubernetes 3.5 `Constants.SPARK_CONF_FILE_NAME`).
 const SPARK_CONF: &str = "spark.properties";
-/// The largest configuration that is read, in bytes.
+/// The maximum size of a configuration, in bytes.
 const MAX_CONF: usize = 1 << 20;
-/// The longest time between the creation of a driver's pod and of its configuration. Spark creates one after
+/// The maximum time between the creation of a driver's pod and of its configuration. Spark creates one after
 /// the other, and makes the configuration immutable (spark-kubernetes 3.5 `KubernetesClientUtils`).
 const CREATED_WITHIN: SignedDuration = SignedDuration::from_secs(10);
-/// The time for which a driver's configuration is cached. It does not change while the driver lives, but a
-/// failure to read it may pass.
+/// How long a driver's configuration is cached. It does not change while the driver lives, but a failure to
+/// read it may pass.
 const REMEMBERED_FOR: Duration = Duration::from_mins(1);
-/// The time between two counts of pods that lack an alias.
+/// The interval between counts of pods that lack an alias.
 const COUNTED_EVERY: Duration = Duration::from_secs(10);
-/// The bytes of the configurations that are cached.
+/// The total bytes of cached configurations.
 const REMEMBERED: u64 = 8 << 20;
 /// The bytes of a configuration without any text.
 const LEAST: usize = 512;
-/// Longest wait for the watch to show the owner of a placeholder. The scheduler creates a placeholder as soon
-/// as its own watch has shown the owner.
+/// Longest wait for the watch to deliver the owner of a placeholder. The scheduler creates a placeholder as
+/// soon as its own watch has delivered the owner.
 const SHOWN_WITHIN: Duration = Duration::from_secs(1);
-/// Most applications about which the scheduler is asked for one request.
+/// Maximum number of applications that the scheduler is queried for in one request.
 const MAX_ASKED: usize = 8;
-/// Longest wait for its answers; the whole answer has 3 seconds.
+/// Longest wait for its answers; the whole response may take 3 seconds.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
 
-/// The most pods in the first response to a list ([`super::metered`]).
+/// Maximum number of pods in the first response to a list ([`super::metered`]).
 const PAGE: u32 = 8;
 
-/// The queries about applications that are answered.
+/// The supported queries about applications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum ApplicationsMode {
     /// None: pods are not watched
@@ -78,7 +78,7 @@ pub enum ApplicationsMode {
 
 /// The running applications; clones share the same data. The default knows none.
 #[derive(Clone, Default)]
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct Applications(Option<Arc<Inner>>);
 
 struct Inner {
@@ -92,7 +92,7 @@ struct Inner {
 
 type Settings = Arc<Vec<(String, String)>>;
 
-/// The pods that the watch has shown.
+/// The pods that the watch has delivered.
 #[derive(Debug, Default)]
 struct Pods {
     registry: Registry,
@@ -120,7 +120,7 @@ impl Store for Pods {
     }
 }
 
-/// The part of `dao.ApplicationDAOInfo` that is read.
+/// The part of `dao.ApplicationDAOInfo` that is used.
 #[derive(Deserialize)]
 struct ApplicationInfo {
     user: String,
@@ -130,10 +130,11 @@ impl Applications {
     /// Starts to watch, unless `mode` is off.
     pub fn start(client: &Client, mode: ApplicationsMode) -> Self {
         Self((mode != ApplicationsMode::Off).then(|| {
-            // Pods that have ended, too: their logs may be read, and their IDs are not free at once.
+            // Includes pods that have ended, because their logs may be read and their IDs are not free at
+            // once.
             let config = watcher::Config::default().fields(&format!("spec.schedulerName={YUNIKORN}"));
             let config = config.page_size(PAGE);
-            // No plan depends on pods, so nobody waits for this.
+            // No plan depends on pods, so nothing waits for this.
             let changed = Arc::default();
             let pods = WatchInto::start(
                 client,
@@ -160,7 +161,7 @@ impl Applications {
         self.0.as_ref().map(|inner| Arc::clone(inner.pods.progress()))
     }
 
-    /// Counts the pods that lack an alias which an ACL names, or have a foreign one, again and again.
+    /// Periodically counts the pods that lack an alias used in an ACL, or have an alias that is not theirs.
     pub async fn count_wrong_aliases(self, knows: PublishedReceiver, health: Arc<Health>) {
         let Some(inner) = self.0 else { return };
         let mut next = interval(COUNTED_EVERY);
@@ -172,7 +173,7 @@ impl Applications {
         }
     }
 
-    /// Finds the application with this ID; only in this namespace, if that is not empty.
+    /// Finds the application with this ID, in this namespace unless it is empty.
     pub async fn find(&self, namespace: &str, id: &str, scheduler: Scheduler<'_>) -> Lookup {
         let Some(inner) = &self.0 else {
             return Lookup::Undecided(
@@ -184,11 +185,11 @@ impl Applications {
         inner.application(pod, scheduler).await
     }
 
-    /// Returns what matters to a request of these applications and pods. The result is empty when pods are
+    /// Returns the data that a request of these applications and pods needs. The result is empty if pods are
     /// not watched.
     ///
     /// # Errors
-    /// The reason why the pods are not known yet.
+    /// Explains why the pods are not known yet.
     pub async fn running(&self, wanted: &Wanted<'_>, known: &Published) -> Result<Running, String> {
         let Some(inner) = self.0.as_ref().filter(|_| !wanted.is_empty()) else {
             return Ok(Running::default());
@@ -204,7 +205,7 @@ impl Applications {
         Ok(running)
     }
 
-    /// Finds the application of a pod; unknown if `YuniKorn` does not schedule it.
+    /// Finds the application of a pod. It is unknown if `YuniKorn` does not schedule the pod.
     pub async fn of_pod(&self, namespace: &str, name: &str, scheduler: Scheduler<'_>) -> Lookup {
         let Some(inner) = self.0.as_ref().filter(|_| self.answers_pods()) else { return Lookup::Unknown };
         let pod = inner.pods().map(|pods| {
@@ -219,7 +220,7 @@ impl Inner {
     /// Returns the pods.
     ///
     /// # Errors
-    /// The reason why they are not known yet.
+    /// Explains why they are not known yet.
     fn pods(&self) -> Result<MutexGuard<'_, Pods>, String> {
         let pods = self.pods.store();
         if pods.registry.synced() {
@@ -233,13 +234,13 @@ impl Inner {
         Ok(self.pods()?.registry.running(wanted, Instant::now()))
     }
 
-    /// Returns the same once the watch has shown an owner of the placeholder, or after some time.
+    /// Returns the same data once the watch has delivered an owner of the placeholder, or after some time.
     async fn running_with_owner(&self, wanted: &Wanted<'_>) -> Result<Running, String> {
         let mut shown = self.pods.store().shown.subscribe();
         let known = async {
             loop {
                 let running = self.running(wanted)?;
-                // The sender is as old as this.
+                // The sender lives as long as this value.
                 if running.knows_owner() || shown.changed().await.is_err() {
                     return Ok(running);
                 }
@@ -248,20 +249,22 @@ impl Inner {
         timeout(SHOWN_WITHIN, known).await.unwrap_or_else(|_| self.running(wanted))
     }
 
-    /// Asks the scheduler about IDs that no pod has. It may have such an application for longer than pods
-    /// show, for example if its only pod was deleted before it was scheduled.
+    /// Queries the scheduler for IDs that no pod has. It may keep such an application longer than its pods
+    /// exist, for example if its only pod was deleted before it was scheduled.
     async fn ask(&self, running: &mut Running, ids: Vec<String>, known: &Published) {
         let spec = known.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
         let address = spec.and_then(|spec| spec.scheduler.as_ref());
         let asked = async {
             let address = address.ok_or("the YuniKornConfig has no schedulerUrl")?;
             if ids.len() > MAX_ASKED {
-                return Err(format!("the scheduler is not asked about more than {MAX_ASKED} applications"));
+                return Err(format!("the scheduler is not queried for more than {MAX_ASKED} applications"));
             }
             let scheduler = self.connector.connect(address).await.map_err(|error| error.to_string())?;
             let answers = ids.iter().map(async |id| {
                 if !is_label(id) {
-                    return Err("the scheduler is only asked about IDs that a label may have".to_owned());
+                    return Err(
+                        "the scheduler is only queried for IDs that can be the value of a label".to_owned()
+                    );
                 }
                 match scheduler.get::<ApplicationInfo>(&scheduler::application_path(id)).await {
                     Ok(application) => Ok(Some(application.user)),
@@ -279,7 +282,7 @@ impl Inner {
         }
     }
 
-    /// Returns copies of the pods, so that counting them keeps nobody waiting.
+    /// Returns copies of the pods, so that counting them does not block other tasks.
     fn all(&self) -> Result<Vec<Arc<Pod>>, String> {
         self.pods().map(|pods| pods.registry.pods().cloned().collect())
     }
@@ -298,8 +301,8 @@ impl Inner {
         running::application(&pod, &settings, scheduler)
     }
 
-    /// Returns the ACL settings in a driver's configuration. A configuration that cannot be read gives nobody
-    /// access.
+    /// Returns the ACL settings in a driver's configuration. A configuration that cannot be parsed gives no
+    /// one access.
     async fn conf(&self, pod: &Pod, map: &str) -> Settings {
         let namespace = &pod.workload.namespace;
         let read = async {
@@ -307,11 +310,17 @@ impl Inner {
             match call(maps.get(map)).await {
                 Ok(map) if is_of(pod, &map) => settings(map.data.unwrap_or_default()),
                 Ok(_) => {
-                    tracing::info!(namespace, map, "The configuration of a Spark driver may be another's");
+                    tracing::info!(
+                        namespace,
+                        map,
+                        "The configuration of a Spark driver may belong to \
+                         another driver"
+                    );
                     Settings::default()
                 }
                 Err(error) => {
-                    tracing::info!(%error, namespace, map, "The configuration of a Spark driver is not read");
+                    tracing::info!(%error, namespace, map, "The configuration of a Spark driver cannot be \
+                         read");
                     Settings::default()
                 }
             }
@@ -325,8 +334,8 @@ fn has_wrong_aliases(pod: &Pod, granted: &BTreeSet<String>) -> bool {
     text.is_some_and(|text| wrong_aliases(text, granted).is_some())
 }
 
-/// Returns whether a driver began with this configuration: users who may write ConfigMaps could change it
-/// later, or replace it.
+/// Returns whether a driver started with this configuration. Users who may write ConfigMaps could change or
+/// replace it later.
 fn is_of(driver: &Pod, map: &core::ConfigMap) -> bool {
     let created = map.metadata.creation_timestamp.as_ref().map(|time| time.0);
     map.immutable == Some(true)
@@ -336,13 +345,14 @@ fn is_of(driver: &Pod, map: &core::ConfigMap) -> bool {
 fn settings(mut data: BTreeMap<String, String>) -> Settings {
     let text = data.remove(SPARK_CONF).filter(|text| text.len() <= MAX_CONF).unwrap_or_default();
     let mut settings = properties::parse(&text);
-    // Only settings that rules are read from are stored: others may be secrets. A list that is too long
-    // admits nobody.
+    // Only settings that affect rules are stored, because others may be secrets. A list that is too long
+    // admits no one.
     settings.retain(|(key, text)| SPARK_KEYS.contains(&key.as_str()) && text.len() <= pod::MAX_TEXT);
     Arc::new(settings)
 }
 
-/// Returns whether a label may have this ID. About others the scheduler answers that there is no such path.
+/// Returns whether the ID can be a label value. For other IDs the scheduler answers that the path does not
+/// exist.
 fn is_label(id: &str) -> bool {
     let is_outer = |c: char| c.is_ascii_alphanumeric();
     id.starts_with(is_outer) && id.ends_with(is_outer) && id.chars().all(|c| is_outer(c) || "-_.".contains(c))

@@ -1,15 +1,15 @@
-//! The audit log: one line for each decision, of target `queuewarden::audit`, and its count. `--log-level
-//! info,queuewarden::audit=off` leaves the lines out.
+//! The audit log: one line for each decision, with target `queuewarden::audit`, and a count of decisions.
+//! `--log-level info,queuewarden::audit=off` turns the lines off.
 //!
-//! Both have the same three fixed words: the request (`verb`), the answer (`decision`), and the rule that
-//! decided (`clause`). A line also names the requester, the user and the object. Names come from outside,
-//! so each of them is cut. Many requests at once fill no disk: further lines of a second are counted
-//! instead. Each endpoint has its own lines, so a busy one does not silence the others. Counts are never
-//! left out.
+//! Lines and counts have the same three fixed words: the request (`verb`), the answer (`decision`), and the
+//! rule that decided (`clause`). A line also names the requester, the user and the object. Names come from
+//! outside, so they are truncated. To keep a flood of requests from filling the disk, the number of lines per
+//! second is limited, and further decisions are only counted. Each endpoint has its own limit, so a busy one
+//! does not silence the others. Counts are never dropped.
 //!
-//! A line has the `peer`, too: callers of admission webhooks are not authenticated and can write any name
-//! into a review. Each [`LineShare`] has lines of its own, so made-up reviews do not use up the lines of real
-//! ones.
+//! Each line includes the `peer`, because callers of admission webhooks are not authenticated and can write
+//! any name into a review. Each [`LineShare`] has its own limit, so fabricated reviews do not use up the
+//! lines of real ones.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher as _, RandomState};
@@ -25,13 +25,13 @@ use crate::controller::lock;
 use go_compat::diag::cut;
 use yunikorn_access::review::Answer;
 
-/// Lines of one second in each [`LineShare`].
+/// Maximum number of lines per second in each [`LineShare`].
 const LINES: u32 = 50;
 /// Number of [`LineShare`]s.
 const SHARES: usize = 4;
-/// Pairs of requester and object that are remembered; the oldest is forgotten first.
+/// Number of remembered pairs of requester and object; the oldest is forgotten first.
 const PAIRS: usize = 1024;
-/// Characters of a name; those of Kubernetes' own objects and users have at most 253.
+/// Maximum characters of a name. Names of Kubernetes' own objects and users have at most 253.
 const NAME: usize = 256;
 /// Characters of a reason.
 const REASON: usize = 1024;
@@ -39,7 +39,7 @@ const REASON: usize = 1024;
 /// A decision to log and to count.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct AuditRecord<'a> {
-    /// The request: one of the verbs that the endpoint knows, or [`OTHER`].
+    /// The request: one of the endpoint's verbs, or [`OTHER`].
     pub(super) verb: &'static str,
     /// The answer.
     pub(super) decision: &'static str,
@@ -47,13 +47,13 @@ pub(super) struct AuditRecord<'a> {
     pub(super) clause: &'static str,
     /// True if the request fails because of the decision.
     pub(super) refused: bool,
-    /// The requester; empty where an endpoint does not know them.
+    /// The requester; empty if the endpoint does not know them.
     pub(super) by: &'a str,
-    /// The user whom the decision is about.
+    /// The user whose access was decided.
     pub(super) user: &'a str,
     /// The queue; may be empty.
     pub(super) queue: &'a str,
-    /// The further subject: the ID of an application, or the kind, namespace and name of an object; may be
+    /// The secondary subject: the ID of an application, or the kind, namespace and name of an object; may be
     /// empty.
     pub(super) object: &'a str,
     /// The reason in words; may be empty.
@@ -71,7 +71,7 @@ impl<'a> AuditRecord<'a> {
     }
 }
 
-/// The verb of a request that has no fixed word here: labels of metrics are few.
+/// The verb of a request without a fixed word here, which limits the number of labels in metrics.
 pub(super) const OTHER: &str = "other";
 
 /// Logs and counts the decisions of an endpoint; clones share their state.
@@ -100,7 +100,7 @@ struct Lines {
     began: Option<Instant>,
     used: [u32; SHARES],
     left_out: u32,
-    /// Hashes of the pairs that have a line, the oldest first. The names themselves may be long.
+    /// Hashes of the pairs that have a line, oldest first. The names themselves may be long.
     pairs: VecDeque<u64>,
     hasher: RandomState,
 }
@@ -123,7 +123,7 @@ impl Lines {
         Some(line)
     }
 
-    /// Returns how many lines were left out since the last one; `None` if the share is full.
+    /// Returns how many lines were dropped since the last one, or `None` if the share is full.
     fn take(&mut self, now: Instant, share: LineShare) -> Option<u32> {
         if self.began.is_none_or(|began| now.duration_since(began) >= Duration::from_secs(1)) {
             (self.began, self.used) = (Some(now), [0; SHARES]);
@@ -139,11 +139,11 @@ impl Lines {
 }
 
 tokio::task_local! {
-    /// The address that the request of this task comes from; lines name it.
+    /// The address that the request of this task comes from, which log lines contain.
     pub(super) static PEER: Option<SocketAddr>;
 }
 
-/// Returns the peer as text; empty where there is none.
+/// Returns the peer as text; empty if unknown.
 fn peer() -> String {
     PEER.try_with(|peer| peer.map(|peer| peer.to_string())).ok().flatten().unwrap_or_default()
 }
@@ -178,8 +178,8 @@ impl Audit {
         );
     }
 
-    /// Logs that a request to an endpoint was not read, if its status says so: it was malformed, late, too
-    /// large, or one too many.
+    /// Logs that a request to an endpoint was not read, if its status indicates that it was malformed, late,
+    /// too large, or beyond a limit.
     pub(super) fn unread(&self, endpoint: &str, status: u16) {
         if !matches!(status, 400 | 408 | 413 | 429) {
             return;
@@ -231,7 +231,7 @@ mod tests {
         let refused = (0..1000).filter_map(|i| lines.decided(now, true, &i.to_string(), "Pod a/b")).count();
         let unread = (0..1000).filter_map(|_| lines.take(now, LineShare::Unread)).count();
         assert_eq!([known, new + 1, refused, unread], [LINES as usize; SHARES]);
-        // A pair without a line is new in the next second, too.
+        // A pair without a line is still new in the next second.
         let later = now + Duration::from_secs(1);
         assert_eq!(lines.decided(later, false, "999", "Pod a/b"), Some(1000 - LINES));
         assert_eq!(lines.used, [0, 1, 0, 0]);
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(lines.used, [0, 2, 1, 0], "remembered");
     }
 
-    /// The lines that a future writes to the log, one value each.
+    /// The lines that a future writes to the log, one value per line.
     async fn logged(work: impl Future<Output = ()>) -> Vec<serde_json::Value> {
         let written = Log::default();
         let writer = written.clone();

@@ -1,9 +1,8 @@
-//! Limits of one request: time, and bytes of its body, alone and together with all others.
+//! Limits on requests: time, and bytes of the body, for one request and for all together.
 //!
-//! Each part of an answer ends at a part of the time that the client waits ([`Times`]), so that there is an
-//! answer before it gives up. If a review is too large, does not find room or cannot be read in time, its
-//! first bytes decide ([`Cut`]). No requester decides by the size or number of objects whether they are
-//! checked.
+//! Each stage of a response ends at a fraction of the time that the client waits ([`Times`]), so that there
+//! is an answer before it gives up. If a review is too large, does not get memory or cannot be read in time,
+//! its first bytes decide ([`Cut`]). No requester can avoid a check through the size or number of objects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,39 +25,40 @@ use super::room::{Requests, Room, Share};
 use crate::controller::health::Health;
 use crate::memory::Full;
 
-/// Bytes of one body. An `AdmissionReview` has an object of up to 1.5 MiB twice, with quotes escaped.
+/// Maximum bytes of one body. An `AdmissionReview` contains an object of up to 1.5 MiB twice, with quotes
+/// escaped.
 pub const BODY: usize = 6 * 1024 * 1024;
-/// The longest time that is planned for one request. API servers wait for less: 30 s for an authorizer at
-/// most, 10 s for a webhook by default.
+/// The maximum time planned for one request. API servers wait less: at most 30 s for an authorizer, and by
+/// default 10 s for a webhook.
 const TIME: Duration = Duration::from_secs(10);
-/// The shortest time that is planned for one request.
+/// The minimum time planned for one request.
 const LEAST: Duration = Duration::from_millis(250);
-/// The longest wait of a body for bytes that others use.
+/// The longest time that a body waits for bytes that others use.
 const TURN: Duration = Duration::from_secs(2);
-/// From the turn of a body until it has arrived: a client can hold a connection without authenticating.
+/// The time for a body to arrive once it is its turn. A client can hold a connection without authenticating.
 const READ: Duration = Duration::from_secs(2);
-/// Bytes of a review that are kept if it is not read: everything but the objects, and the groups of users
-/// who are in very many.
+/// Bytes kept of a review that is not read completely: everything except the objects, and except the groups
+/// of users who are in very many.
 const FRONT: usize = 4 * 1024;
-/// Bytes in memory of the beginnings of bodies that a connection of HTTP/1.1 has sent: its buffer.
+/// Bytes in memory of the beginnings of bodies that an HTTP/1.1 connection has sent, which is its buffer.
 const UNREAD: usize = 32 * 1024;
-/// The same of one of HTTP/2: its window, and as much for frames, because many can be small.
+/// The same for HTTP/2: its window, and the same amount for frames, because there may be many small ones.
 const UNREAD_2: usize = 1600 * 1024;
 
-/// The reason why only the first bytes of a review were read.
+/// Why only the first bytes of a review were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Cut {
     /// It has more bytes than this.
     #[error("the request and its objects have more than {0} bytes of JSON")]
     TooLarge(usize),
     /// There was no room for it.
-    #[error("too many large requests are under way, so this one was not read")]
+    #[error("too many large requests are in progress, so this one was not read")]
     Crowded,
     /// It did not arrive in time, or was not decided in time.
     #[error("the request could not be read and decided in time")]
     Late,
     /// It could not be decided because of an internal error.
-    #[error("there is a fault in queuewarden, which its log describes, so the request was not read")]
+    #[error("internal error in queuewarden, so the request was not read; see its log")]
     Fault,
 }
 
@@ -67,10 +67,10 @@ pub enum Cut {
 pub struct RequestLimits {
     /// Bytes of one body.
     pub body: usize,
-    /// True if a request whose body is larger or does not arrive is answered by its first bytes ([`Cut`]);
+    /// True if a request whose body is too large or does not arrive is answered by its first bytes ([`Cut`]);
     /// otherwise it is refused with 408, 413 or 429.
     pub cuts: bool,
-    /// Bytes in memory of all requests of the group at once.
+    /// Bytes in memory for all requests of the group.
     pub all: usize,
     /// Bytes in memory for each byte of a body, until the request is answered.
     pub cost: usize,
@@ -80,7 +80,7 @@ impl RequestLimits {
     /// The limits of endpoints whose requests have no bodies.
     pub const NO_BODIES: Self = Self { body: 0, cuts: false, all: 1024 * 1024, cost: 1 };
 
-    /// Returns the bytes in memory of a request with a body of this length.
+    /// Returns the memory of a request with a body of this length, in bytes.
     pub(super) fn bytes(self, length: usize) -> usize {
         length.min(self.body).saturating_mul(self.cost)
     }
@@ -132,21 +132,21 @@ async fn bounded(
     answer
 }
 
-/// The ends of the parts of an answer.
+/// The ends of the stages of a response.
 #[derive(Debug, Clone, Copy)]
 struct Times {
     /// Of the wait for room.
     turn: Instant,
     /// Of the body.
     read: Instant,
-    /// Of the decision. What is left is for the way back.
+    /// The end of the decision. The remaining time is for the way back.
     decided: Instant,
     /// From the headers to the decision.
     time: Duration,
 }
 
 impl Times {
-    /// Returns the times of a request whose headers came now.
+    /// Returns the times for a request whose headers have just arrived.
     fn new(uri: &Uri) -> Self {
         let (begin, all) = (Instant::now(), patience(uri).unwrap_or(TIME).min(TIME));
         let time = all / 5 * 4;
@@ -187,12 +187,12 @@ impl Bound {
         let times = Times::new(request.uri());
         let slot = request.extensions().get::<Arc<Slot>>().cloned();
         let read = self.read(request, times, slot.as_deref()).await?;
-        // Until here the connection makes room for others.
+        // Until here the connection can be closed to make room for others.
         let _busy = slot.as_ref().map(|slot| slot.begin());
-        // The first bytes answer a review when the whole of it does not.
+        // The first bytes answer a review if the complete review cannot be used.
         let front = (self.limits.cuts && read.cut.is_none()).then(|| {
             let front = read.body.get(..FRONT).unwrap_or(&read.body);
-            // A copy: the body is freed as soon as the handler has read it.
+            // A copy, because the body is freed as soon as the handler has read it.
             (read.parts.clone(), Bytes::copy_from_slice(front), next.clone())
         });
         let whole = contained(next.run(again(read.parts, read.body, read.cut)));
@@ -210,7 +210,7 @@ impl Bound {
         contained(next.run(again(parts, body, Some(why)))).await.map_err(|_| refusal)
     }
 
-    /// Reads the body of a request into memory, once there is room for it.
+    /// Reads the body of a request into memory, once memory is available.
     async fn read(&self, request: Request, times: Times, slot: Option<&Slot>) -> Result<Read, ApiError> {
         let (parts, body) = request.into_parts();
         if body.is_end_stream() {
@@ -233,8 +233,8 @@ impl Bound {
         self.collect(parts, body, (length, announced.is_some()), share, times).await
     }
 
-    /// Waits for room. Meanwhile the body stays with the client, but for a beginning that its connection
-    /// has room for.
+    /// Waits for memory. Meanwhile the body stays with the client, except for a beginning that fits into the
+    /// buffers of its connection.
     async fn room(
         &self,
         parts: &Parts,
@@ -250,12 +250,12 @@ impl Bound {
         let unread = if parts.version == Version::HTTP_2 { UNREAD_2 } else { UNREAD };
         let _unread =
             peer.and_then(|peer| peer.unread.as_ref()).map(|joint| joint.hold(unread)).transpose()?;
-        // It waits for others, not they for it.
+        // It waits for others; others do not wait for it.
         let _busy = slot.map(Slot::begin);
         self.room.wait(guest, bytes, end).await
     }
 
-    /// Reads a body that is expected to have this length, or was announced to have it.
+    /// Reads a body with an expected or announced length.
     async fn collect(
         &self,
         parts: Parts,
@@ -287,13 +287,13 @@ impl Bound {
     }
 }
 
-/// Returns the request with a body in memory, or the first bytes of one.
+/// Returns the request with a body in memory, or with its first bytes.
 fn again(mut parts: Parts, body: Bytes, cut: Option<Cut>) -> Request {
     if let Some(cut) = cut {
         parts.extensions.insert(cut);
     }
     let mut request = Request::from_parts(parts, Body::from(body));
-    // The body is in memory when it is extracted.
+    // By the time it is extracted, the body is in memory.
     DefaultBodyLimit::disable().apply(&mut request);
     request
 }
@@ -334,8 +334,8 @@ async fn take(
     }
 }
 
-/// Takes in the rest of a body and drops it: a client of HTTP/1.1 that is still sending may not see the
-/// answer otherwise. One of HTTP/2 sees that its stream is closed.
+/// Reads the rest of a body and discards it, because an HTTP/1.1 client that is still sending may otherwise
+/// not see the response. An HTTP/2 client sees that its stream is closed.
 fn leave(parts: &Parts, mut body: BodyDataStream) {
     if parts.version < Version::HTTP_2 {
         let rest = async move { while let Some(Ok(_)) = body.next().await {} };
@@ -349,7 +349,7 @@ fn late(what: &str, time: Duration) -> ApiError {
 }
 
 fn too_large(length: &str, limit: usize) -> ApiError {
-    let message = format!("the body has {length}; at most {limit} bytes are read");
+    let message = format!("the body has {length}; the limit is {limit} bytes");
     ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
 }
 
@@ -376,7 +376,7 @@ mod tests {
     /// What a handler here waits for.
     const DECIDES: Duration = Duration::from_millis(45);
 
-    /// Returns endpoints with these bytes for all requests, and the budget of the process.
+    /// Returns endpoints with this much memory for all requests, and the budget of the process.
     fn of(all: usize, cost: usize) -> (Router, Arc<Health>, Arc<Budget>) {
         let health = Arc::new(Health::default());
         let process = Budget::new(1024 * MIB);
@@ -473,13 +473,13 @@ mod tests {
         }
         for (path, most) in [("/read", BODY), ("/little", LITTLE)] {
             let (code, body) = ask(&router, sent(path, Body::new(Silent(Some(99_999_999))))).await;
-            let why = format!("the body has 99999999 bytes; at most {most} bytes are read");
+            let why = format!("the body has 99999999 bytes; the limit is {most} bytes");
             assert!(code == 413 && body.contains(&why), "{body}");
         }
     }
 
-    /// Returns a body that comes in chunks of 16 KiB, one each millisecond, and announces its length if
-    /// that is so.
+    /// Returns a body that arrives in chunks of 16 KiB, one per millisecond, and optionally announces its
+    /// length.
     fn chunked(size: usize, announced: bool) -> Body {
         let chunk = Bytes::from(vec![b'x'; 16 * 1024]);
         let chunks = (0..size.div_ceil(chunk.len()))
@@ -570,7 +570,7 @@ mod tests {
         }
     }
 
-    /// Every request has an answer in time, and as many are read as there is time for.
+    /// Every request is answered in time, and as many are read as time allows.
     #[tokio::test(start_paused = true)]
     async fn two_hundred_of_the_largest_at_once_each_have_an_answer() {
         for size in [2_700_000, BODY] {
@@ -640,8 +640,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(12))]
 
-        /// Requests of any number and any size come from several clients at any time. Each has an answer
-        /// before the API server gives up, and never is more reserved than the room has.
+        /// Requests of any number and size arrive from several clients at any time. Each is answered before
+        /// the API server gives up, and never are more bytes reserved than the limit.
         #[test]
         fn every_review_has_an_answer_in_time(
             all in prop::collection::vec((0..=BODY, 0..1500_u64, 0..4_u8, any::<bool>()), 1..=200),
@@ -692,7 +692,7 @@ mod tests {
     async fn a_peer_has_as_many_bytes_as_are_left_for_others() {
         let (router, _) = state();
         let waiting = |peer| ask(&router, sent_by(peer, "/wait", Body::from(vec![b'x'; BODY])));
-        // Two and a half bodies: one for the first peer, whose second one waits for a while.
+        // Space for two and a half bodies: one for the first peer, whose second body waits for a while.
         let mut first = Box::pin(waiting(1));
         assert!(futures::poll!(&mut first).is_pending());
         let begin = Instant::now();

@@ -1,6 +1,6 @@
 //! Authentication of callers: by a client certificate or by a bearer token, as Kubernetes authenticates its
-//! users. The API server names the user of a token, by `TokenReview`. The handshake has proven that a client
-//! has the key of its certificate; here is decided whether the certificate counts.
+//! users. The API server names the user of a token, through `TokenReview`. The handshake has proven that a
+//! client has the key of its certificate; this module decides whether to accept the certificate.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -36,9 +36,9 @@ use yunikorn::identity::Identity;
 
 /// The group of every authenticated user (`k8s.io/apiserver/pkg/authentication/user/user.go`).
 const AUTHENTICATED: &str = "system:authenticated";
-/// The group of those whom the API server serves without authentication.
+/// The group of users that the API server serves without authentication.
 const UNAUTHENTICATED: &str = "system:unauthenticated";
-/// The time for which the user of a token is cached, as long as in the API server's delegated authenticators
+/// How long the user of a token is cached, the same as in the API server's delegated authenticators
 /// (`k8s.io/apiserver/pkg/server/options/authentication.go`, `cacheTTL`).
 const TTL: Duration = Duration::from_secs(10);
 /// Tokens in the cache.
@@ -46,35 +46,35 @@ const REMEMBERED: u64 = 4096;
 /// Reviews at once.
 const MAX_REVIEWS: usize = 16;
 
-/// A caller whom a certificate or the API server authenticated.
+/// A caller authenticated by a certificate or by the API server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
-    /// The name, which is never empty, and the groups, `system:authenticated` among them.
+    /// The name, which is never empty, and the groups, including `system:authenticated`.
     pub identity: Identity,
-    /// The UID; empty when there is none.
+    /// The UID; may be empty.
     pub uid: String,
     /// The extra fields that the authenticator added.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl Hash for Caller {
-    // The name tells almost all callers apart, and each request hashes one.
+    // The name distinguishes almost all callers, and every request computes a hash.
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.identity.user.hash(state);
     }
 }
 
 impl Caller {
-    /// Returns the bytes of all its texts.
+    /// Returns the total bytes of its texts.
     pub(super) fn bytes(&self) -> usize {
         let extra = self.extra.iter().flat_map(|(key, values)| values.iter().chain([key]));
         let Identity { user, groups } = &self.identity;
         [user, &self.uid].into_iter().chain(groups).chain(extra).map(String::len).sum()
     }
 
-    /// Adds the group, as the API server does
-    /// (`k8s.io/apiserver/pkg/authentication/group/authenticated_group_adder.go`), for all except those
-    /// whom it serves unauthenticated.
+    /// Adds the group as the API server does
+    /// (`k8s.io/apiserver/pkg/authentication/group/authenticated_group_adder.go`), for everyone except users
+    /// that it serves unauthenticated.
     pub(super) fn known(mut self) -> Self {
         let groups = &mut self.identity.groups;
         if !groups.iter().any(|group| group == AUTHENTICATED || group == UNAUTHENTICATED) {
@@ -84,17 +84,17 @@ impl Caller {
     }
 }
 
-/// The reason why the caller is unknown.
+/// Why the caller is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unauthenticated {
-    /// There is neither a certificate nor a token.
-    #[error("show who you are: by a client certificate, or by a token in the header Authorization: Bearer …")]
+    /// The request has no certificate and no token.
+    #[error("authenticate with a client certificate, or with a token in the header Authorization: Bearer …")]
     Missing,
-    /// The certificate or token does not count.
+    /// The certificate or token is not accepted.
     #[error("{0}")]
     Refused(String),
     /// The certificate or token could not be checked now.
-    #[error("cannot check now who you are: {0}")]
+    #[error("cannot authenticate you at the moment: {0}")]
     Unchecked(String),
 }
 
@@ -108,9 +108,9 @@ impl From<Unauthenticated> for ApiError {
     }
 }
 
-/// Lets a request to a webhook pass if its client has a certificate in one of the names that webhooks
-/// accept; where no name is set, any client.
-/// API servers show one that is given to them in a file (`--admission-control-config-file`).
+/// Lets a request to a webhook pass if its client has a certificate for one of the names that webhooks
+/// accept, or if no name is configured. API servers send a certificate if one is given to them in a file
+/// (`--admission-control-config-file`).
 pub(super) async fn only_webhook_clients(
     State(state): State<Arc<ServerState>>,
     request: Request,
@@ -127,19 +127,19 @@ pub(super) async fn only_webhook_clients(
 type Authenticated = Result<Arc<Caller>, Unauthenticated>;
 
 /// Authenticates callers.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct Callers {
     authorities: watch::Receiver<Option<Arc<Authorities>>>,
     reviews: Api<TokenReview>,
     audiences: Vec<String>,
-    /// The users of tokens by the SHA-256 of the token: the token itself is not stored.
+    /// The users of tokens by the SHA-256 of the token. The token itself is not stored.
     by_token: Cache<[u8; 32], Authenticated>,
     slots: Semaphore,
 }
 
 impl Callers {
-    /// Accepts certificates of these authorities, and tokens for one of these audiences; without audiences,
-    /// for the API server.
+    /// Accepts certificates signed by these authorities, and tokens for one of these audiences. Without
+    /// audiences, tokens must be for the API server.
     pub fn new(
         client: Client,
         authorities: watch::Receiver<Option<Arc<Authorities>>>,
@@ -154,8 +154,8 @@ impl Callers {
         }
     }
 
-    /// Returns the sender of a request. A certificate counts first; one that does not count is no reason
-    /// against a token that does, as with the API server.
+    /// Returns the sender of a request. A certificate is tried first. As in the API server, an invalid
+    /// certificate does not invalidate a token.
     ///
     /// # Errors
     /// When the caller is unknown.
@@ -171,10 +171,10 @@ impl Callers {
         }
     }
 
-    /// Checks that a client has a certificate in one of these names.
+    /// Checks that a client has a certificate for one of these names.
     ///
     /// # Errors
-    /// When it shows no certificate, or the certificate does not count.
+    /// When it shows no certificate, or the certificate is not accepted.
     pub(super) fn webhook_client(&self, peer: &Peer, names: &[String]) -> Result<(), ApiError> {
         let by_certificate = self.by_certificate(Some(peer));
         let caller = by_certificate.ok_or(Unauthenticated::Missing)?.map_err(Unauthenticated::Refused)?;
@@ -182,11 +182,11 @@ impl Callers {
         if names.contains(user) {
             return Ok(());
         }
-        let message = format!("webhooks do not answer {}: --webhook-client names others", quoted(user));
+        let message = format!("{} may not call webhooks: --webhook-client names others", quoted(user));
         Err(ApiError::forbidden(message))
     }
 
-    /// Authenticates by certificate; `None` where there is none, or none can count.
+    /// Authenticates by certificate; `None` if there is no certificate or no authority to check it.
     fn by_certificate(&self, peer: Option<&Peer>) -> Option<Result<Caller, String>> {
         let chain = &peer?.certificates;
         if chain.is_empty() {
@@ -196,20 +196,20 @@ impl Callers {
         Some(authorities.caller(chain))
     }
 
-    /// Authenticates by token. Caches the answers of the API server, but no failed reviews. Requests with the
+    /// Authenticates by token. Caches the API server's answers, but not failed reviews. Requests with the
     /// same token wait for one review.
     async fn by_token(&self, token: &str) -> Authenticated {
         let key = Sha256::digest(token.as_bytes()).into();
         if let Some(caller) = self.by_token.get(&key).await {
             return caller;
         }
-        // Only answers are cached: a failed review is an error to the cache, too. Boxed, because each
-        // request would have its size.
+        // Only answers are cached: for the cache, a failed review is an error. Boxed, because the future
+        // would otherwise increase the size of each request.
         let caller = Box::pin(self.by_token.try_get_with(key, self.review(token))).await;
         caller.unwrap_or_else(|unchecked| Err(Unauthenticated::clone(&unchecked)))
     }
 
-    /// Reviews a token. The outer error: the review itself failed.
+    /// Reviews a token. The outer error means that the review itself failed.
     async fn review(&self, token: &str) -> Result<Authenticated, Unauthenticated> {
         let unchecked = |why: String| Unauthenticated::Unchecked(why);
         let _slot = self.slots.acquire().await.map_err(|error| unchecked(error.to_string()))?;
@@ -221,9 +221,9 @@ impl Callers {
         if status.authenticated != Some(true) {
             let why = status.error.filter(|error| !error.is_empty());
             let why = why.unwrap_or_else(|| "the API server does not know it".to_owned());
-            return Ok(Err(Unauthenticated::Refused(format!("the token does not count here: {why}"))));
+            return Ok(Err(Unauthenticated::Refused(format!("the token is not accepted here: {why}"))));
         }
-        // An API server that does not know audiences leaves them out: its answer is then about itself only.
+        // An API server that does not support audiences omits them, so its answer is only about itself.
         let named = status.audiences.unwrap_or_default();
         if !self.audiences.is_empty() && !named.iter().any(|audience| self.audiences.contains(audience)) {
             let wanted = self.audiences.join(", ");
@@ -231,7 +231,7 @@ impl Callers {
         }
         let user = status.user.unwrap_or_default();
         let Some(name) = user.username.filter(|name| !name.is_empty()) else {
-            return Ok(Err(Unauthenticated::Refused("the token names nobody".to_owned())));
+            return Ok(Err(Unauthenticated::Refused("the token does not name a user".to_owned())));
         };
         let caller = Caller {
             identity: Identity { user: name, groups: user.groups.unwrap_or_default() },
@@ -244,7 +244,7 @@ impl Callers {
 
 /// Returns the token in a header `Authorization: Bearer …`.
 fn token_of(authorization: &HeaderValue) -> Option<&str> {
-    // Tokens are long, and `HeaderValue::to_str` looks at each byte alone.
+    // Tokens are long, and `HeaderValue::to_str` checks each byte separately.
     let value = str::from_utf8(authorization.as_bytes()).ok().filter(|value| value.is_ascii())?;
     let (scheme, token) = value.trim().split_once(' ')?;
     let token = token.trim();
@@ -258,10 +258,10 @@ pub struct Authorities {
 }
 
 impl Authorities {
-    /// Reads the authorities' own certificates from PEM.
+    /// Parses the certificates of the authorities from PEM.
     ///
     /// # Errors
-    /// When there is none, or a certificate cannot be used.
+    /// When there is no certificate, or one cannot be used.
     pub fn from_pem(pem: &[u8]) -> Result<Self, tls::TlsError> {
         let unusable =
             |error: &dyn Display| tls::TlsError(format!("cannot check client certificates: {error}"));
@@ -276,11 +276,12 @@ impl Authorities {
         Ok(Self { verifier })
     }
 
-    /// Returns the subject of a chain, the client's own certificate first, if these authorities have signed
-    /// it, it is for clients and it is valid now: its `CN`, which may be empty, and each `O` as a group.
+    /// Returns the subject of a chain, whose first certificate is the client's own, if these authorities have
+    /// signed it, it is a client certificate and it is valid now: its `CN`, which may be empty, and each `O`
+    /// as a group.
     ///
     /// # Errors
-    /// The reason why it does not count.
+    /// Explains why it is not accepted.
     pub fn verify(&self, chain: &[CertificateDer<'_>]) -> Result<Identity, String> {
         let Some((own, others)) = chain.split_first() else {
             return Err("there is no client certificate".to_owned());
@@ -289,7 +290,7 @@ impl Authorities {
         let now = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
         self.verifier
             .verify_client_cert(own, others, now)
-            .map_err(|error| format!("the client certificate does not count here: {error}"))?;
+            .map_err(|error| format!("the client certificate is not accepted here: {error}"))?;
         let (_, certificate) = X509Certificate::from_der(own)
             .map_err(|error| format!("the client certificate cannot be read: {error}"))?;
         Ok(subject(certificate.subject()))
@@ -303,13 +304,13 @@ impl Authorities {
     pub fn caller(&self, chain: &[CertificateDer<'_>]) -> Result<Caller, String> {
         let identity = self.verify(chain)?;
         if identity.user.is_empty() {
-            return Err("the client certificate names nobody: its CN is empty".to_owned());
+            return Err("the client certificate does not name a user: its CN is empty".to_owned());
         }
         Ok(Caller { identity, ..Caller::default() })
     }
 }
 
-/// Of several `CN` the last counts, as in Go's `pkix.Name.FillFromRDNSequence`.
+/// Of several `CN`s the last one is used, as in Go's `pkix.Name.FillFromRDNSequence`.
 fn subject(name: &X509Name<'_>) -> Identity {
     let text = |part: &AttributeTypeAndValue<'_>| part.as_str().map(str::to_owned).unwrap_or_default();
     Identity {
@@ -333,7 +334,7 @@ mod tests {
     use super::*;
     use crate::controller::testing::{Issuer, issuer};
 
-    /// An API server that answers each `TokenReview` with the same, and counts them.
+    /// An API server that gives each `TokenReview` the same answer, and counts them.
     fn callers(audiences: &[&str], code: u16, answer: Value) -> (Callers, Arc<AtomicUsize>) {
         let calls = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&calls);
@@ -381,7 +382,7 @@ mod tests {
             (json!({}), "the API server does not know it"),
             (
                 json!({"authenticated": true, "user": {"username": ""}, "audiences": ["queuewarden"]}),
-                "names nobody",
+                "does not name a user",
             ),
             (
                 json!({"authenticated": true, "user": {"username": "sue"}, "audiences": ["other"]}),
@@ -432,7 +433,7 @@ mod tests {
         assert_eq!(token_of(&HeaderValue::from_bytes("Bearer ü".as_bytes()).unwrap()), None);
     }
 
-    /// Returns a client certificate, changed by `change`.
+    /// Returns a client certificate, modified by `change`.
     fn certificate(by: &Issuer, change: impl FnOnce(&mut CertificateParams)) -> CertificateDer<'static> {
         let mut params = CertificateParams::default();
         params.distinguished_name = rcgen::DistinguishedName::new();
@@ -467,12 +468,12 @@ mod tests {
                 }),
                 "extended key usage",
             ),
-            (certificate(&ours, nameless), "names nobody"),
-            (CertificateDer::from(vec![1, 2, 3]), "does not count here"),
+            (certificate(&ours, nameless), "does not name a user"),
+            (CertificateDer::from(vec![1, 2, 3]), "is not accepted here"),
         ];
         for (certificate, why) in cases {
             let refused = authorities.caller(&[certificate]).unwrap_err();
-            assert!(refused.to_lowercase().contains(&why.to_lowercase()), "{refused} does not say {why}");
+            assert!(refused.to_lowercase().contains(&why.to_lowercase()), "{refused} does not contain {why}");
         }
         assert!(authorities.verify(&[]).is_err());
         assert!(Authorities::from_pem(b"nothing").is_err());

@@ -1,15 +1,15 @@
 //! Connections: their number, their time limits, and their end.
 //!
-//! Everything a peer can do slowly has a time limit, everything it can do often a number: handshakes,
-//! headers, bodies, streams, connections. An answer leaves at once (`TCP_NODELAY`): without it, each
-//! decision costs the API server a delayed acknowledgement of 40 ms.
+//! Everything a peer can do slowly has a time limit, and everything it can do often has a maximum number:
+//! handshakes, headers, bodies, streams, connections. Responses are sent at once (`TCP_NODELAY`), because
+//! each decision would otherwise cost the API server a delayed acknowledgement of 40 ms.
 //!
-//! This is a listener of our own because axum-server and tower limit requests and their time, but not
-//! connections by peer. Idle connections, handshakes that never end and requests whose bodies do not arrive
-//! must not keep an API server out: a new connection is accepted at once, in the place of an idle one of the
-//! peer that has the most ([`Slot`]). A connection also ends when its first request is late, when it is idle,
-//! and after half an hour, so that load moves to other replicas; and the bytes of its headers count for its
-//! peer before they become a request. axum-server has one time limit, for the end of the process.
+//! We need our own listener because axum-server and tower limit requests and their time, but not connections
+//! per peer. Idle connections, handshakes that never end and requests whose bodies do not arrive must not
+//! keep an API server out. A new connection is accepted at once and replaces an idle one of the peer with the
+//! most connections ([`Slot`]). A connection also ends when its first request is late, when it is idle, and
+//! after half an hour, so that load moves to other replicas. The bytes of its headers are charged to its peer
+//! before they become a request. axum-server has only one time limit, for the end of the process.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -44,7 +44,7 @@ use crate::memory::MIB;
 
 /// The time for the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
-/// The lifetime of one connection, so that load finds its way to other replicas; requests in progress are
+/// The maximum lifetime of a connection, so that load moves to other replicas; requests in progress are
 /// answered.
 const LIFETIME: Duration = Duration::from_mins(30);
 /// The time for requests in progress when their connection or the server ends.
@@ -57,27 +57,28 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Limits of connections.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionLimits {
-    /// The largest number of connections at once. For a further one an idle one is closed ([`Slot`]).
+    /// Maximum number of connections. If there are more, an idle one is closed ([`Slot`]).
     pub connections: usize,
-    /// Requests at once on one connection of HTTP/2.
+    /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub streams: u32,
-    /// Bytes of one body of HTTP/2 that may be sent ahead of its being read. A connection may send as many of
-    /// each of its requests, so no request waits for the body of another.
+    /// Bytes of one HTTP/2 body that may be sent before it is read. This applies to each request of a
+    /// connection, so no request waits for the body of another.
     pub window: u32,
-    /// The time until the first request of a connection; for HTTP/2 also the time a ping may stay without
-    /// answer.
+    /// The time until the first request of a connection; for HTTP/2 also the time that a ping may stay
+    /// unanswered.
     pub headers: Duration,
-    /// Bytes of the headers of one request.
+    /// Maximum bytes of the headers of one request.
     pub header_bytes: usize,
-    /// Bytes in memory of the headers of all requests, and of the beginnings of bodies that nobody reads yet.
+    /// Maximum bytes in memory of the headers of all requests, and of the beginnings of bodies that are not
+    /// being read yet.
     pub arrivals: usize,
     /// The time that a connection may stay without requests.
     pub idle: Duration,
 }
 
 impl ConnectionLimits {
-    /// A client library keeps an idle connection for 90 s (Go's `http.DefaultTransport`); ours last longer,
-    /// so that it closes first.
+    /// A client library keeps an idle connection for 90 s (Go's `http.DefaultTransport`). Ours last longer,
+    /// so that the client closes first.
     pub const DEFAULT: Self = Self {
         connections: 512,
         streams: 100,
@@ -89,22 +90,22 @@ impl ConnectionLimits {
     };
 }
 
-/// The peer of a connection, for handlers: an extension of the request.
+/// The peer of a connection, for handlers, as an extension of the request.
 #[derive(Debug, Clone)]
 pub struct Peer {
     /// The address.
     pub address: SocketAddr,
-    /// The certificates that the client sent, its own first; empty when it sent none. The client has the
-    /// key; [`super::caller::Authorities`] decides whether the certificate counts.
+    /// The certificates that the client sent, its own first; empty if it sent none. The client has the key;
+    /// [`super::caller::Authorities`] decides whether to accept the certificate.
     pub certificates: Arc<[CertificateDer<'static>]>,
-    /// The client that the bytes of its requests are counted for.
+    /// The client that the bytes of its requests are charged to.
     pub guest: Guest,
     /// The beginnings of bodies that the connection holds while they wait to be read.
     pub(super) unread: Option<Arc<Joint>>,
 }
 
 impl Peer {
-    /// Returns a client that is known by its address alone.
+    /// Returns a client that is only known by its address.
     pub fn new(address: SocketAddr, certificates: Arc<[CertificateDer<'static>]>) -> Self {
         Self { address, certificates, guest: Guest::Stranger(address.ip()), unread: None }
     }
@@ -119,7 +120,7 @@ pub(super) fn guest(extensions: &Extensions) -> Guest {
 /// Decides by the certificates of a client whether it is an API server.
 pub type IsApiServer = Arc<dyn Fn(&Peer) -> bool + Send + Sync>;
 
-/// A server of HTTP, over TLS or not.
+/// An HTTP server, with or without TLS.
 #[expect(missing_debug_implementations, reason = "closures do not implement Debug")]
 pub struct Server {
     /// The settings of TLS; `None` without TLS.
@@ -130,14 +131,14 @@ pub struct Server {
     pub limits: ConnectionLimits,
     /// The memory of all requests.
     pub requests: Requests,
-    /// Decides who is an API server; `None`: nobody is.
+    /// Decides which clients are API servers; `None` means that no client is.
     pub is_api_server: Option<IsApiServer>,
     /// Counts connections.
     pub health: Arc<Health>,
 }
 
 impl Server {
-    /// Serves until `stop` completes, then lets requests under way end.
+    /// Serves until `stop` completes, then finishes requests in progress.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) {
         let slots = Slots::new(self.limits.connections);
         let arrivals = self.requests.arrivals(self.limits.arrivals);
@@ -172,7 +173,7 @@ impl Server {
     }
 }
 
-/// Out of file descriptors, or a peer that left: the next one may fare better, but not at once.
+/// Out of file descriptors, or the peer left. Another attempt may succeed, but not at once.
 async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
     const AGAIN: Duration = Duration::from_millis(100);
     match listener.accept().await {
@@ -206,7 +207,7 @@ impl Connection {
     async fn serve(&self, stream: TcpStream, stopping: watch::Receiver<()>) -> &'static str {
         let address = self.address;
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, %address, "TCP_NODELAY cannot be set");
+            tracing::debug!(%error, %address, "Cannot set TCP_NODELAY");
         }
         let Some(tls) = self.server.tls.clone() else {
             return self.converse(stream, Arc::default(), stopping).await;
@@ -243,8 +244,8 @@ impl Connection {
         let service = service_fn(move |mut request: Request<Incoming>| {
             slot.ask();
             let request_version = request.version();
-            // Counts before the answer becomes a task, of which there may be many: one byte on the wire can
-            // name a whole header.
+            // The headers are charged before the response becomes a task, because there may be many tasks and
+            // a single byte on the wire can encode a whole header.
             let answer = arrivals.take(peer.guest, bytes_of(request.headers()), 0).map(|share| {
                 request.extensions_mut().insert(peer.clone());
                 request.extensions_mut().insert(Arc::clone(&slot));
@@ -274,7 +275,7 @@ impl Connection {
             ended = serving.as_mut() => {
                 let Err(error) = ended else { return "closed" };
                 // The peer left, or does not speak HTTP.
-                tracing::debug!(%error, %address, "A connection ended badly");
+                tracing::debug!(%error, %address, "A connection ended with an error");
                 return "error";
             }
             // Keeps its receiver: the server waits until no receiver is left, and a request is still in
@@ -283,8 +284,8 @@ impl Connection {
         };
         serving.as_mut().graceful_shutdown();
         let patience = match why {
-            // Another connection waits for the space: HTTP/2's closing message is sent if that can be done
-            // at once.
+            // Another connection waits for the slot, so HTTP/2's closing message is only sent if that is
+            // possible at once.
             "evicted" => Duration::ZERO,
             "idle" => CLOSE_GRACE,
             _ => DRAIN,
@@ -315,7 +316,7 @@ impl Connection {
         }
     }
 
-    /// The first request has to come soon, further ones may take their time.
+    /// The first request has to come soon; further ones may take their time.
     async fn unused(&self) -> &'static str {
         tokio::select! {
             () = self.slot.called() => self.slot.unused(self.server.limits.idle).await,
@@ -337,8 +338,8 @@ fn builder(limits: &ConnectionLimits) -> Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        // It also runs while nothing is sent: the limit for that, not the one for headers. Who is slow with
-        // them has a place that others may need, and is then the first to leave.
+        // This also runs while nothing is sent, which has a separate limit. A client with slow headers
+        // occupies a slot that others may need, and is then the first to be closed.
         .header_read_timeout(limits.idle)
         .max_buf_size(limits.header_bytes.max(8192));
     builder
@@ -353,8 +354,8 @@ fn builder(limits: &ConnectionLimits) -> Builder<TokioExecutor> {
     builder
 }
 
-/// A fixed number of slots for connections. When all are taken, the peer with the most connections closes
-/// the one that has been idle longest. A connection whose request is being answered is never closed.
+/// A fixed number of slots for connections. When all are taken, the connection that has been idle longest is
+/// closed, of the peer with the most connections. A connection with an unanswered request is never closed.
 #[derive(Debug)]
 struct Slots {
     free: Arc<Semaphore>,
@@ -370,17 +371,17 @@ struct SlotState {
     evicted: Notify,
 }
 
-/// The use of a connection. It is read when something is due: a request wakes nothing.
+/// The use of a connection. It is only read when something is due, so a request wakes no task.
 #[derive(Debug)]
 struct Usage {
     /// Requests that are being answered.
     answered: usize,
-    /// The time since which none is being answered, if none is.
+    /// Since when no request has been in progress, if none is.
     idle: Instant,
 }
 
 impl SlotState {
-    /// Returns the time since which no request of it is being answered; `None`: one is.
+    /// Returns since when the connection has no unanswered request, or `None` if it has one.
     fn idle_since(&self) -> Option<Instant> {
         let usage = lock(&self.usage);
         (usage.answered == 0).then_some(usage.idle)
@@ -405,7 +406,7 @@ impl Slots {
         Arc::new(Self { free: Arc::new(Semaphore::new(number)), taken: Mutex::default() })
     }
 
-    /// Takes a slot and frees one if necessary; `None` comes only from a semaphore that is closed.
+    /// Takes a slot and frees one if necessary. Returns `None` only if the semaphore is closed.
     async fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Slot> {
         if self.free.available_permits() == 0 {
             self.make_room();
@@ -418,8 +419,8 @@ impl Slots {
         Some(Slot { all: Arc::clone(self), connection, _permit: permit })
     }
 
-    /// Makes the connection close that has been idle longest, of the peer with the most slots. Where none
-    /// is idle, the new connection waits for the first one that ends.
+    /// Closes the connection that has been idle longest, of the peer with the most slots. If no connection is
+    /// idle, the new connection waits until one ends.
     fn make_room(&self) {
         let taken = lock(&self.taken);
         let mut slots_of: HashMap<IpAddr, usize> = HashMap::new();
@@ -447,7 +448,7 @@ impl Slot {
         Busy(Arc::clone(&self.connection))
     }
 
-    /// Waits until the first request has come; returns at once if it has.
+    /// Waits for the first request; returns at once if it has arrived.
     async fn called(&self) {
         let mut called = self.connection.called.subscribe();
         // The sender is in the same value, so it is not dropped.
@@ -541,7 +542,7 @@ mod tests {
         assert!(!newcomer.is_finished());
         drop(second);
         let fourth = newcomer.await.unwrap().unwrap();
-        // The connection that was idle longest before its request is not any more.
+        // The connection that was idle longest before its request no longer is.
         advance(Duration::from_secs(1)).await;
         drop(busy);
         slots.make_room();

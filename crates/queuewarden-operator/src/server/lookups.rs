@@ -1,10 +1,10 @@
-//! Lookups that callers of endpoints cause, besides permissions: annotations of namespaces and classes that
-//! `YuniKorn`'s admission controller reads for a request, the registration of that controller itself, and the
-//! names in resources that own the objects of operators.
+//! Lookups that callers of endpoints cause, in addition to permission checks: annotations of namespaces and
+//! classes that `YuniKorn`'s admission controller reads for a request, the registration of that controller
+//! itself, and the names in resources that own the objects of operators.
 //!
-//! Anybody who reaches the port can cause them. They have a client of their own with [`AT_ONCE`] requests
-//! at once, so leases, watches and status never queue behind them, and answers are cached for [`TTL`].
-//! Errors are not cached.
+//! Anyone who can reach the port can cause them. They use a separate client with at most [`AT_ONCE`]
+//! concurrent requests, so leases, watches and statuses never wait for them, and answers are cached for
+//! [`TTL`]. Errors are not cached.
 
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
@@ -27,44 +27,44 @@ use tower::limit::ConcurrencyLimitLayer;
 use queuewarden_api::identity_webhook::YUNIKORN;
 use yunikorn::admission::request::Texts;
 
-/// Requests to the API server at once.
+/// Maximum number of concurrent requests to the API server.
 const AT_ONCE: usize = 32;
-/// The time for which an answer is cached.
+/// How long an answer is cached.
 const TTL: Duration = Duration::from_secs(5);
 /// Bytes of all entries of a cache.
 const BYTES: u64 = 1024 * LEAST as u64;
-/// Bytes that an entry counts for at least: so a cache has 1,024 entries at most.
+/// Minimum bytes charged for an entry, which limits a cache to 1,024 entries.
 const LEAST: u32 = 4096;
 
-/// Number of owners that are read at once. Each may be as large as an object can be.
+/// Number of owners that are read concurrently. Each may be as large as an object can be.
 const OWNERS_AT_ONCE: usize = 4;
 
-/// The time for one lookup of annotations, or of all owners; the whole answer has 3 seconds.
+/// The time for one lookup of annotations, or of all owners; the whole response may take 3 seconds.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Makes the client of the endpoints.
+/// Creates the client of the endpoints.
 ///
 /// # Errors
-/// When no HTTP client can be made.
+/// When no HTTP client can be created.
 pub fn client(config: Config) -> Result<Client, kube::Error> {
     Ok(ClientBuilder::try_from(config)?.with_layer(&ConcurrencyLimitLayer::new(AT_ONCE)).build())
 }
 
 /// Looks things up for the endpoints.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct Lookups {
     /// Speaks to the API server.
     pub(super) client: Client,
-    /// Annotations of objects by their kind and name. An absence is not cached: a namespace is often created
-    /// right before its first pod.
+    /// Annotations of objects by kind and name. An absence is not cached, because a namespace is often
+    /// created right before its first pod.
     annotations: Cache<String, Texts>,
-    /// The names in owners by their path and UID. Another object of the same name has another UID. An absence
-    /// is not cached.
+    /// The names in owners by path and UID, because another object of the same name has another UID. An
+    /// absence is not cached.
     owners: Cache<(String, String), Arc<[String]>>,
     reading_owners: Semaphore,
-    /// Whether `YuniKorn`'s admission controller is registered; an absence is cached, too.
+    /// Whether `YuniKorn`'s admission controller is registered; an absence is cached too.
     registered: Cache<(), bool>,
-    /// True if the last read of that failed, and that was logged; every request would report it again.
+    /// True if the last read failed and that was logged; otherwise every request would report it again.
     registered_unread: AtomicBool,
 }
 
@@ -87,8 +87,8 @@ impl Lookups {
         }
     }
 
-    /// Returns the annotations of a namespace, by which it is sent to `YuniKorn` and placed; `None` where
-    /// there is no such namespace.
+    /// Returns the annotations of a namespace, which decide whether `YuniKorn` schedules it and where.
+    /// Returns `None` if the namespace does not exist.
     ///
     /// # Errors
     /// When it cannot be read in time.
@@ -97,7 +97,7 @@ impl Lookups {
         annotations.map_err(|why| format!("namespace {name} {why}"))
     }
 
-    /// Returns the annotations of a `PriorityClass`; none where there is no such class.
+    /// Returns the annotations of a `PriorityClass`; empty if the class does not exist.
     ///
     /// # Errors
     /// When it cannot be read in time.
@@ -109,11 +109,11 @@ impl Lookups {
         annotations.map(Option::unwrap_or_default).map_err(|why| format!("PriorityClass {name} {why}"))
     }
 
-    /// Returns whether `YuniKorn`'s own admission controller is registered. Requests that come while that is
-    /// read wait for the same answer.
+    /// Returns whether `YuniKorn`'s own admission controller is registered. Requests that arrive while this
+    /// is being read wait for the same answer.
     ///
     /// # Errors
-    /// When that cannot be read in time.
+    /// When it cannot be read in time.
     pub(super) async fn has_yunikorn(&self) -> Result<bool, String> {
         let read = Box::pin(async {
             let annotations = self.annotations_of::<MutatingWebhookConfiguration>(YUNIKORN).await;
@@ -128,7 +128,7 @@ impl Lookups {
             tracing::warn!(
                 name = YUNIKORN,
                 %why,
-                "Nobody knows whether YuniKorn's admission controller is registered"
+                "It is unknown whether YuniKorn's admission controller is registered"
             );
         }
         registered
@@ -165,7 +165,9 @@ impl Lookups {
             Ok(text) => RawValue::from_string(text).map(Some).map_err(|error| unread(&error)),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
             Err(kube::Error::Api(status)) if status.code == 403 => {
-                Err("cannot be read: give queuewarden's service account the right to get it, as examples/operators do".to_owned())
+                Err("cannot be read: allow queuewarden's service account to get it, as examples/operators \
+                     does"
+                    .to_owned())
             }
             Err(error) => Err(unread(&error)),
         }
@@ -192,7 +194,7 @@ impl Lookups {
     }
 }
 
-/// Returns a cache whose entries count for these bytes.
+/// Returns a cache that limits the total of these bytes.
 pub(super) fn cache<K, V>(bytes: fn(&K, &V) -> usize) -> Cache<K, V>
 where
     K: Hash + Eq + Send + Sync + 'static,
@@ -221,7 +223,7 @@ mod tests {
     use crate::server::permission::{Permission, Permissions};
     use crate::server::testing::{client, not_found, reply};
 
-    /// Lookups at an API server that lets `sue` do everything and has the namespaces `jobs…`; also the number
+    /// Lookups at an API server that allows `sue` everything and has the namespaces `jobs…`; also the number
     /// of requests to it, and a switch that makes it fail.
     fn lookups() -> (Lookups, Permissions, Arc<AtomicUsize>, Arc<AtomicBool>) {
         let (calls, fails) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));

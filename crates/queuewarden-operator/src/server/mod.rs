@@ -1,48 +1,48 @@
 //! The HTTPS endpoints for Kubernetes and its users: webhooks, the authorizer and the aggregated API.
 //!
-//! An endpoint only translates: requests come out of HTTP and JSON, answers go back in. The pure core
-//! decides the answers, from the state that the reconciler observed last (`controller::published`).
+//! An endpoint only translates between HTTP with JSON and plain data. The pure core decides the answers, from
+//! the state that the reconciler observed last (`controller::published`).
 //!
-//! * [`caller`]: authentication; [`permission`]: what Kubernetes lets callers do, and how much of an answer
-//!   they get; [`api_error`]: error responses, and panics; [`audit`]: the log of decisions.
+//! * [`caller`]: authentication; [`permission`]: what Kubernetes allows callers to do, and how much of an
+//!   answer they get; [`api_error`]: error responses, and panics; [`audit`]: the log of decisions.
 //! * [`certificates`]: the source of the server certificate.
-//! * [`open`]: starts the endpoints, and those about the process itself, without TLS.
-//! * [`listener`]: connections, their number, their time and their end; [`bounds`]: what one
-//!   request may cost; `room`: requests that wait for memory, and the memory of each client.
+//! * [`open`]: starts the endpoints, and the probes, which do not use TLS.
+//! * [`listener`]: connections, their number, their time and their end; [`bounds`]: the limits on one
+//!   request; `room`: requests that wait for memory, and the memory of each client.
 //! * [`tls`]: the certificate in use, which may change while connections are open.
 //! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster.
 //! * [`aggregated_api`]: `queues` and reviews behind the API server's aggregator.
-//! * [`validating`]: decides on changes of queuewarden's objects and of `YuniKorn`'s ConfigMaps before they
+//! * [`validating`]: decides on changes to queuewarden's objects and to `YuniKorn`'s ConfigMaps before they
 //!   are stored.
 //! * [`submission`]: reports pods and workloads that `YuniKorn` would reject.
-//! * [`user_info`]: decides in whose name pods and workloads run.
+//! * [`user_info`]: decides as which user pods and workloads run.
 //! * `applications`: the running applications, for queries about them.
 //! * [`lookups`]: lookups at the API server, their client and caches.
 //!
 //! # Authentication of callers
-//! [`authorize`] and [`aggregated_api`] authenticate their callers, and answer each only what concerns them.
-//! The admission webhooks ([`validating`], [`submission`], [`user_info`]) do not: API servers send no
-//! certificate to webhooks unless each of them gets one in a file (`--admission-control-config-file`),
-//! which is not possible on managed clusters. A webhook that refused them would, where its rule is `Fail`,
-//! lock administrators out of their own objects. Where certificates are possible, `--webhook-client`
-//! requires them.
+//! [`authorize`] and [`aggregated_api`] authenticate their callers, and answer each only the part that
+//! concerns them. The admission webhooks ([`validating`], [`submission`], [`user_info`]) do not: API servers
+//! send no certificate to webhooks unless each of them gets one in a file
+//! (`--admission-control-config-file`), which is not possible on managed clusters. A webhook that refused
+//! them would, if its rule is `Fail`, lock administrators out of their own objects. If you can configure
+//! certificates, `--webhook-client` requires them.
 //!
-//! Elsewhere the webhooks trust the review as it is written, including the name of the requester. Every
-//! client that reaches the port may make reviews up. They change nothing by it: they only get an answer,
-//! and the API server never reads it. But answers reveal data:
-//! * `/validate` reveals who would gain and lose access by a made-up change, and so everything in the ACLs;
-//!   and, where queues are delegated, whom Kubernetes lets `escalate`.
-//! * `/submission` reveals whether a made-up user may submit to a queue, and the reason, which names
-//!   queues, users and groups of ACLs.
-//! * `/user-info` reveals whether the lists of the `AdmissionPolicy` let a made-up user set names, and what
-//!   would let them.
-//! * `/configmaps` reveals whether `YuniKorn` would accept a made-up text, and quotes the keys and errors of
-//!   the present one.
+//! Otherwise the webhooks trust the review as it is written, including the name of the requester. Every
+//! client that can reach the port can fabricate reviews. This changes nothing: the client only gets an
+//! answer, and the API server never reads it. But answers reveal data:
+//! * `/validate` reveals who would gain and lose access through a fabricated change, and so everything in the
+//!   ACLs; with delegation it also reveals which users may `escalate`.
+//! * `/submission` reveals whether a fabricated user may submit to a queue, and why, which includes names of
+//!   queues, users and groups in ACLs.
+//! * `/user-info` reveals whether the lists of the `AdmissionPolicy` let a fabricated user set names, and
+//!   which change would.
+//! * `/configmaps` reveals whether `YuniKorn` would accept a fabricated text, and quotes the keys and errors
+//!   of the current one.
 //!
-//! Except for `escalate`, the scheduler's own REST service reveals as much to every client that reaches it
-//! (`GET /ws/v1/config` is the whole configuration). Requests are bounded in number and size ([`bounds`],
-//! the warnings of [`queuewarden_plan::admit`]). Where pods must not read ACLs, a network policy has to
-//! protect both services.
+//! Except for `escalate`, the scheduler's own REST service reveals as much to every client that can reach it
+//! (`GET /ws/v1/config` is the whole configuration). Requests are bounded in number and size ([`bounds`], the
+//! warnings of [`queuewarden_plan::admit`]). If pods must not read ACLs, a network policy has to protect both
+//! services.
 
 mod admission_review;
 #[cfg(feature = "access-api")]
@@ -84,9 +84,9 @@ use lookups::Lookups;
 use permission::Permissions;
 use room::Requests;
 
-/// The state of all endpoints. Their routers share one: a request clones its handler, and the state with
-/// it.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+/// The state of all endpoints. Their routers share one, because a request clones its handler and the state
+/// with it.
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct ServerState {
     /// Reads the current state.
     pub knows: PublishedReceiver,
@@ -94,11 +94,11 @@ pub struct ServerState {
     pub lookups: Lookups,
     /// Permissions of callers.
     pub permissions: Permissions,
-    /// Health of the process, with its metrics.
+    /// The health of the process, with its metrics.
     pub health: Arc<Health>,
     /// Authenticates callers.
     pub callers: Callers,
-    /// Names in the certificates of clients that webhooks answer; empty: of any client.
+    /// Names in client certificates that webhooks accept; if empty, any client is accepted.
     pub webhook_clients: Vec<String>,
     /// The applications that run.
     pub applications: Applications,
@@ -113,7 +113,7 @@ impl ServerState {
     }
 }
 
-/// Endpoints that are served together; only those that the command line names are served.
+/// Endpoints that are served together. Only endpoints named on the command line are served.
 #[derive(Debug, Clone, Copy)]
 pub struct Endpoint {
     /// The name on the command line.
@@ -134,9 +134,9 @@ impl Endpoint {
         Self::webhook("configmaps", validating::config_map_router),
         // `/submission`: pods and workloads that `YuniKorn` would reject.
         Self::webhook("submission", submission::router),
-        // `/user-info` and `/user-info/check`: the names in which pods and workloads run.
+        // `/user-info` and `/user-info/check`: the users that pods and workloads run as.
         Self::webhook("user-info", user_info::router),
-        // `/validate`: changes of our own kinds.
+        // `/validate`: changes to our own kinds.
         Self::webhook("validate", validating::router),
     ];
 
@@ -150,9 +150,9 @@ impl Endpoint {
         Self { name, routes, limits: RequestLimits { body, cuts: false, all: 20 * MIB, cost: 32 } }
     }
 
-    /// Returns endpoints that the API server calls without authenticating itself. They answer a larger body
-    /// by its first bytes. The body and a copy of its objects are in memory. Each endpoint limits the size of
-    /// what it decodes.
+    /// Returns endpoints that the API server calls without authenticating itself. They read at most the limit
+    /// of a larger body, and answer. The body and a copy of its objects are in memory. Each endpoint limits
+    /// the size of decoded data.
     const fn webhook(name: &'static str, routes: fn() -> Router<Arc<ServerState>>) -> Self {
         let limits = RequestLimits { body: bounds::BODY, cuts: true, all: 28 * MIB, cost: 2 };
         Self { name, routes, limits }
@@ -162,7 +162,7 @@ impl Endpoint {
 /// Serves these endpoints, and `/readyz`.
 pub fn router(state: Arc<ServerState>, endpoints: &[Endpoint], requests: &Requests) -> Router {
     let health = Arc::clone(&state.health);
-    // Its limits also hold for unknown paths.
+    // Its limits also apply to unknown paths.
     let ready =
         bound(Router::new().route("/readyz", get(ready)), RequestLimits::NO_BODIES, requests, &health);
     let all = endpoints.iter().fold(ready, |all, endpoint| {
@@ -173,7 +173,7 @@ pub fn router(state: Arc<ServerState>, endpoints: &[Endpoint], requests: &Reques
     all.with_state(state)
 }
 
-/// Answers whether this replica has a state to answer from.
+/// Reports whether this replica has a state to answer from.
 async fn ready(State(state): State<Arc<ServerState>>) -> (StatusCode, &'static str) {
     match state.published() {
         Some(_) => (StatusCode::OK, "ok\n"),

@@ -1,5 +1,5 @@
-//! Starts the HTTPS endpoints: the certificate, the callers, the address, and the tasks that keep them up
-//! to date. Serves the endpoints about the process itself, without TLS: `/livez`, `/readyz` and `/metrics`.
+//! Starts the HTTPS endpoints: the certificate, the callers, the address, and the tasks that keep them up to
+//! date. Also serves the probes, without TLS: `/livez`, `/readyz` and `/metrics`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -31,8 +31,8 @@ use crate::controller::health::Health;
 use crate::controller::published::PublishedReceiver;
 use crate::memory::{Budget, MIB};
 
-/// The time for which the endpoints stay open after the signal to stop. Until every node and API server has
-/// learnt that this replica is not ready, some still connect here.
+/// How long the endpoints stay open after the signal to stop. Nodes and API servers still connect until they
+/// learn that this replica is not ready.
 const LINGER: Duration = Duration::from_secs(3);
 
 /// Flags for the HTTPS endpoints.
@@ -66,7 +66,7 @@ pub struct Https {
     /// them a new pod may name; with pods, also to decide who may read the logs of those pods, or delete them
     #[arg(long, value_enum, default_value_t, value_name = "MODE", requires = "address")]
     applications: ApplicationsMode,
-    /// Accept only tokens for this audience, instead of those for the API server; may be repeated
+    /// Accept only tokens for this audience, instead of the API server's; may be repeated
     #[arg(long, value_name = "NAME", requires = "address")]
     token_audience: Vec<String>,
 }
@@ -77,13 +77,13 @@ fn endpoint(text: &str) -> Result<Endpoint, String> {
     endpoint.ok_or_else(|| format!("it must be one of {}", names().join(", ")))
 }
 
-/// The reason why the endpoints cannot be opened.
+/// Why the endpoints cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The address is taken.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, #[source] std::io::Error),
-    /// A certificate cannot be used, or TLS not set up.
+    /// A certificate cannot be used, or TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] tls::TlsError),
 }
@@ -98,9 +98,9 @@ pub struct Open {
 }
 
 impl Open {
-    /// Opens the endpoints at `address`, which show `identity`. Without a certificate yet, handshakes fail
-    /// until there is one; its Secret is in `namespace`, or in the client's own. Lookups that callers cause
-    /// use the client `lookups`.
+    /// Opens the endpoints at `address`, which use `identity`. Until it has a certificate, handshakes fail.
+    /// Its Secret is in `namespace`, or in the client's own. Lookups caused by callers use the client
+    /// `lookups`.
     ///
     /// # Errors
     /// When they cannot be opened.
@@ -154,7 +154,7 @@ impl Open {
         Ok(Self { end, serving: tokio::spawn(server.serve(listener, ended.map(drop))), keeping })
     }
 
-    /// Closes the endpoints once no new connections come, and waits for requests in progress.
+    /// Closes the endpoints once no new connections arrive, and waits for requests in progress.
     pub async fn close(self) {
         sleep(LINGER).await;
         drop(self.keeping);
@@ -164,7 +164,7 @@ impl Open {
     }
 }
 
-/// Limits of connections to the probes: there are only a few regular clients, but anybody in the cluster can
+/// Limits of connections to the probes: there are only a few regular clients, but anyone in the cluster can
 /// connect.
 const PROBES: ConnectionLimits = ConnectionLimits {
     connections: 64,
@@ -176,8 +176,8 @@ const PROBES: ConnectionLimits = ConnectionLimits {
     idle: Duration::from_secs(30),
 };
 
-/// Serves the probes and never returns. Where there is an `identity`, the process is not ready before it
-/// has a certificate to show.
+/// Serves the probes and never returns. If there is an `identity`, the process is not ready until it has a
+/// certificate to show.
 pub async fn serve_probes(
     listener: TcpListener,
     health: Arc<Health>,
@@ -196,7 +196,7 @@ pub async fn serve_probes(
 fn probes(health: Arc<Health>, identity: Option<ServerCertificate>) -> Router {
     let without_certificate = move || {
         let lacks = identity.as_ref().is_some_and(|identity| !identity.is_ready());
-        lacks.then_some("there is no certificate to show yet; the log says why")
+        lacks.then_some("there is no certificate to show yet; see the log")
     };
     let ready =
         async move |State(health): State<Arc<Health>>| answer(health.unready().or_else(&without_certificate));

@@ -1,6 +1,6 @@
-//! Permissions: Kubernetes decides, by `SubjectAccessReview`, whether a caller may do something, and so how
-//! much of an answer about access they get. This covers requests that its API server has let through already,
-//! because they may have come another way.
+//! Permissions: Kubernetes decides, through `SubjectAccessReview`, whether a caller may do something, and
+//! therefore how much of an answer about access they get. This includes requests that the API server has
+//! already let through, because they may have come another way.
 
 use std::sync::Arc;
 
@@ -19,18 +19,18 @@ use yunikorn::queue::lowered;
 use yunikorn_access::review::{AccessRequest, administers};
 use yunikorn_access::tree::Tree;
 
-/// The group that every authorizer lets do everything
+/// The group that may do everything with every authorizer
 /// (`k8s.io/apiserver/pkg/server/options/authorization.go`, `WithAlwaysAllowGroups`).
 const MASTERS: &str = "system:masters";
 
-/// An access that a caller needs. No such access is in a namespace.
+/// Cluster-scoped access that a caller needs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Permission {
     pub(super) verb: &'static str,
     pub(super) group: &'static str,
     pub(super) version: &'static str,
     pub(super) resource: &'static str,
-    /// The name of the object; empty for all of them.
+    /// The name of the object; empty for all objects.
     pub(super) name: String,
 }
 
@@ -53,13 +53,12 @@ pub(super) enum Scope {
 }
 
 /// Queries permissions in Kubernetes.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct Permissions {
     reviews: Api<SubjectAccessReview>,
-    /// Reasons why a caller may not do something; `None` when they may. Denials are cached, too, so repeated
-    /// denied requests cause no more lookups than allowed ones. Kubernetes' own delegated authorizers cache
-    /// both for ten seconds (`k8s.io/apiserver/pkg/server/options/authorization.go`, `allowCacheTTL`,
-    /// `denyCacheTTL`).
+    /// Why a caller may not do something, or `None` if they may. Denials are cached too, so repeated denied
+    /// requests cause no more lookups than allowed ones. Kubernetes' own delegated authorizers cache both for
+    /// ten seconds (`k8s.io/apiserver/pkg/server/options/authorization.go`, `allowCacheTTL`, `denyCacheTTL`).
     pub(super) reasons: Cache<(Arc<Caller>, Permission), Option<String>>,
 }
 
@@ -75,7 +74,7 @@ impl Permissions {
     /// Requires that a caller has this access.
     ///
     /// # Errors
-    /// When they have not, or the permission cannot be determined.
+    /// When they do not have it, or the permission cannot be determined.
     #[cfg(feature = "access-api")]
     pub(super) async fn demand(&self, caller: &Arc<Caller>, permission: &Permission) -> Result<(), ApiError> {
         match self.reason_against(caller, permission).await? {
@@ -84,10 +83,11 @@ impl Permissions {
         }
     }
 
-    /// Returns why a caller has not this access; `None` when they have.
+    /// Returns why a caller does not have this access, or `None` if they do.
     ///
     /// # Errors
-    /// When the permission cannot be determined; never with 403, by which callers tell that it is denied.
+    /// When the permission cannot be determined. The status is never 403, which callers would take for a
+    /// denial.
     pub(super) async fn reason_against(
         &self,
         caller: &Arc<Caller>,
@@ -124,14 +124,14 @@ impl Permissions {
             Ok((!allowed).then(|| status.reason.unwrap_or_default()))
         };
         Box::pin(self.reasons.try_get_with(key, ask)).await.map_err(|error: Arc<String>| {
-            tracing::warn!(%error, "Cannot ask Kubernetes who may do what");
-            ApiError::unavailable(format!("cannot ask Kubernetes whether you may: {error}"))
+            tracing::warn!(%error, "Cannot check permissions with Kubernetes");
+            ApiError::unavailable(format!("cannot check your permissions with Kubernetes: {error}"))
         })
     }
 
     /// Decides how much of the answer a caller gets. Administrators of the queue get all of it. So do callers
-    /// who may create `subjectaccessreviews`, about every user, and callers whom Kubernetes lets read the
-    /// queue, about themselves. All other callers get the part about themselves that concerns them, even
+    /// who may create `subjectaccessreviews`, for every user, and callers with Kubernetes' permission to read
+    /// the queue, for themselves. All other callers get the part about themselves that concerns them, even
     /// while Kubernetes cannot be reached. The queue is empty if the request matches none, and the tree
     /// `None` if its queues are unknown.
     ///
@@ -157,9 +157,9 @@ impl Permissions {
             Ok(None) => Ok(Scope::Whole),
             _ if is_own => Ok(Scope::Own),
             Ok(Some(reason)) => Err(ApiError::forbidden(format!(
-                "about other users, and about more groups than your own, only an administrator of the queue \
-                 may ask, and whoever may create subjectaccessreviews; about yourself ask with a {own_review}: \
-                 {}",
+                "only administrators of the queue, and users who may create subjectaccessreviews, may ask \
+                 about other users or about groups that you are not in; to check your own access, create a \
+                 {own_review}: {}",
                 forbidden(caller, &ABOUT_OTHERS, &reason)
             ))),
             Err(unknown) => Err(unknown),
@@ -167,8 +167,8 @@ impl Permissions {
     }
 }
 
-/// Returns the permission that the endpoint of `queues` requires: for one queue of the partition that it
-/// serves by name, for the list of any other.
+/// Returns the permission that the endpoint of `queues` requires: for one queue, by name, in the partition
+/// that the endpoint serves; for any other, permission for the list.
 fn reading(partition: &str, queue: &str) -> Permission {
     let queue = lowered(queue);
     let is_named = partition == DEFAULT_PARTITION && !queue.is_empty();

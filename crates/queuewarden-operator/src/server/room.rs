@@ -1,13 +1,13 @@
-//! Room for the bodies of requests. Each request reserves all bytes that it will use before the first of
-//! them is read, or waits in a line and holds nothing meanwhile: its body stays with the client.
+//! Memory for the bodies of requests. Before the first byte is read, a request reserves all bytes that it
+//! will use, or waits in a line without holding any: its body stays with the client.
 //!
-//! Each client has two lines, one for small requests. Larger requests leave an eighth of the room to small
-//! ones, so no small request waits for the end of a large one. The first request in a line waits for room,
-//! and the others wait for it.
+//! Each client has two lines, one of them for small requests. Larger requests leave an eighth of the memory
+//! to small ones, so no small request waits for the end of a large one. The first request in a line waits for
+//! memory, and the others wait for it.
 //!
 //! Clients share a budget ([`Shares`]): each may use as many bytes as are left free. A single client can use
-//! half of them, and several greedy clients leave as much as each of them uses. An API server that proves its
-//! identity has another budget, which no stranger can use up.
+//! half of them, and several greedy clients leave as much free as each of them uses. An API server that
+//! proves its identity has a separate budget, which no stranger can use up.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -22,20 +22,20 @@ use super::api_error::ApiError;
 use crate::controller::lock;
 use crate::memory::{Budget, Full, Held, MIB};
 
-/// The largest number of bytes in memory of a small request.
+/// Maximum bytes in memory of a small request.
 const SMALL: usize = MIB / 4;
-/// The part of the room that only small requests use.
+/// The share of the memory that only small requests use.
 const SPARE: usize = 8;
-/// The largest number of requests of one client that wait at once.
+/// Maximum number of requests of one client that wait at once.
 const WAITING: usize = 256;
-/// The largest number of requests of strangers that wait at once. Each may keep a connection, and there are
-/// more connections.
+/// Maximum number of waiting requests of strangers. Each may hold a connection, and there are more
+/// connections.
 const STRANGERS: usize = 384;
 
-/// The client that bytes are counted for.
+/// The client that bytes are charged to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Guest {
-    /// An API server: its certificate has a name of `--webhook-client`.
+    /// An API server, whose certificate has a name of `--webhook-client`.
     ApiServer,
     /// Any other client, by its address.
     Stranger(IpAddr),
@@ -46,11 +46,11 @@ pub enum Guest {
 pub(super) struct Shares {
     api_servers: Arc<Budget>,
     strangers: Arc<Budget>,
-    /// Bytes of each stranger that uses any.
+    /// The bytes of each stranger that uses any.
     by: Mutex<HashMap<IpAddr, usize>>,
 }
 
-/// The bytes of one request; free again when dropped.
+/// The bytes of one request, which are freed when dropped.
 #[derive(Debug)]
 pub(super) struct Share {
     shares: Arc<Shares>,
@@ -58,7 +58,7 @@ pub(super) struct Share {
     held: Held,
 }
 
-/// A share that all requests of one connection which need it hold together.
+/// A share that all requests of one connection hold together if they need it.
 #[derive(Debug)]
 pub(super) struct Joint {
     shares: Arc<Shares>,
@@ -69,7 +69,7 @@ pub(super) struct Joint {
 impl From<Full> for ApiError {
     /// API servers repeat a request to an authorizer after this status, with growing backoff.
     fn from(_: Full) -> Self {
-        let message = "too many requests of this client are under way: try again";
+        let message = "too many requests of this client are in progress: try again";
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message)
     }
 }
@@ -109,14 +109,14 @@ impl Shares {
 }
 
 impl Share {
-    /// Gives bytes back, all but so many.
+    /// Returns all bytes except this many.
     pub(super) fn shrink(&mut self, bytes: usize) {
         let less = self.held.bytes().saturating_sub(bytes);
         self.leave(less);
         self.held.shrink(bytes);
     }
 
-    /// Notes that the client has fewer bytes.
+    /// Records that the client has fewer bytes.
     fn leave(&self, bytes: usize) {
         let Guest::Stranger(address) = self.guest else { return };
         let mut by = lock(&self.shares.by);
@@ -130,12 +130,12 @@ impl Share {
 }
 
 impl Joint {
-    /// Returns a share that nobody holds yet.
+    /// Returns a share that no request holds yet.
     pub(super) fn new(shares: &Arc<Shares>, guest: Guest) -> Self {
         Self { shares: Arc::clone(shares), guest, held: Mutex::default() }
     }
 
-    /// Holds the share; the first one takes the bytes.
+    /// Holds the share; the first request takes the bytes.
     ///
     /// # Errors
     /// As [`Shares::take`].
@@ -166,7 +166,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Bytes of all bodies of API servers that prove who they are.
+    /// Bytes of all bodies of API servers that prove their identity.
     const API_SERVERS: usize = 40 * MIB;
     /// Bytes of all bodies of other clients.
     const OTHERS: usize = 60 * MIB;
@@ -183,7 +183,7 @@ impl Requests {
         }
     }
 
-    /// Returns the budget of the headers of all requests, and of the bytes of bodies that are not read yet.
+    /// Returns the budget of the headers of all requests, and of body bytes that are not read yet.
     pub(super) fn arrivals(&self, bytes: usize) -> Arc<Shares> {
         Shares::new(self.process.part(bytes), self.process.part(bytes))
     }
@@ -193,8 +193,8 @@ impl Requests {
         self.process.part(Self::DECODED)
     }
 
-    /// Returns the room of a group of endpoints: so many bytes for strangers, and as many for API servers
-    /// that prove who they are.
+    /// Returns the memory of a group of endpoints: this many bytes for strangers, and the same for API
+    /// servers that prove their identity.
     pub(super) fn room(&self, bytes: usize) -> Arc<Room> {
         Arc::new(Room {
             shares: Shares::new(self.api_servers.part(bytes), self.strangers.part(bytes)),
@@ -217,7 +217,7 @@ pub(super) struct Room {
     shares: Arc<Shares>,
     /// Bytes that only small requests use.
     spare: usize,
-    /// Bytes that are freed anywhere may make room here.
+    /// Bytes that are freed anywhere may be available here.
     process: Arc<Budget>,
     waiting: Arc<Mutex<HashMap<Guest, usize>>>,
     lines: Mutex<HashMap<Line, VecDeque<u64>>>,
@@ -225,7 +225,7 @@ pub(super) struct Room {
     tickets: AtomicU64,
 }
 
-/// The place of a request in its line; left when dropped.
+/// The place of a request in its line, which it leaves when dropped.
 #[derive(Debug)]
 struct Place<'r> {
     room: &'r Room,
@@ -234,7 +234,7 @@ struct Place<'r> {
 }
 
 impl Room {
-    /// Takes bytes if they are there and nobody waits for them.
+    /// Takes bytes if they are available and no request waits for them.
     pub(super) fn take(&self, guest: Guest, bytes: usize) -> Result<Share, Full> {
         let line = (guest, bytes <= SMALL);
         if lock(&self.lines).contains_key(&line) {
@@ -246,7 +246,7 @@ impl Room {
     /// Waits for bytes, after the earlier requests of the client.
     ///
     /// # Errors
-    /// When too many wait already, or it takes until `end`.
+    /// When too many requests are waiting already, or it takes until `end`.
     pub(super) async fn wait(&self, guest: Guest, bytes: usize, end: Instant) -> Result<Share, Full> {
         let place = self.line_up((guest, bytes <= SMALL))?;
         loop {

@@ -52,7 +52,7 @@ pub(super) struct TestService {
 }
 
 impl TestService {
-    /// Returns endpoints without a state, with this API server behind them.
+    /// Returns endpoints without a state that use this API server.
     pub(super) fn closed(routes: Router<Arc<ServerState>>, client: Client) -> Self {
         let publisher = Publisher::new(None);
         let health = Arc::new(Health::default());
@@ -84,7 +84,7 @@ impl TestService {
         self.publisher.send_replace(Some(Arc::new(Published { own_namespace, ..published })));
     }
 
-    /// Sends a request; the body of the answer is null where it is no JSON.
+    /// Sends a request; the body of the response is null if it is not JSON.
     pub(super) async fn send(&self, request: Request<Body>) -> Got {
         let answer = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = answer.into_parts();
@@ -93,7 +93,7 @@ impl TestService {
         Got { code: parts.status, headers: parts.headers, body }
     }
 
-    /// Sends an `AdmissionReview` and returns the whole answer.
+    /// Sends an `AdmissionReview` and returns the whole response.
     pub(super) async fn reviewed(&self, path: &str, review: &Value) -> Got {
         let request = Request::post(path).header("content-type", "application/json");
         self.send(request.body(Body::from(review.to_string())).unwrap()).await

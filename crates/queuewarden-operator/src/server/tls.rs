@@ -1,5 +1,5 @@
-//! The certificate of the server. It can be replaced at any moment: a connection keeps the one it began
-//! with, the next one gets the new one.
+//! The certificate of the server. It can be replaced at any time: a connection keeps its certificate, and the
+//! next connection uses the new one.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -12,7 +12,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme};
 
-/// The reason why there is no usable certificate, in words for the log.
+/// Why there is no usable certificate, in words for the log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct TlsError(pub String);
@@ -24,17 +24,17 @@ pub struct ServerCertificate {
 }
 
 impl ServerCertificate {
-    /// Uses another certificate from the next connection on. The previous one stays in use when the new one
+    /// Uses another certificate from the next connection on. The previous one stays in use if the new one
     /// cannot be used.
     ///
     /// # Errors
-    /// When the texts are no chain of certificates and its key.
+    /// When the texts are not a certificate chain and its key.
     pub fn show(&self, chain: &[u8], key: &[u8]) -> Result<(), TlsError> {
         let chain = certificates(chain, "certificate")?;
         let key = PrivateKeyDer::from_pem_slice(key)
             .map_err(|error| TlsError(format!("cannot read the private key: {error}")))?;
         let certified = CertifiedKey::from_der(chain, key, &crypto::aws_lc_rs::default_provider())
-            .map_err(|error| TlsError(format!("the certificate and its key do not go together: {error}")))?;
+            .map_err(|error| TlsError(format!("the certificate does not match its key: {error}")))?;
         *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(certified));
         Ok(())
     }
@@ -51,9 +51,9 @@ impl ResolvesServerCert for ServerCertificate {
     }
 }
 
-/// Returns the server's side of TLS. Clients may send a certificate; each endpoint decides whether it
-/// counts ([`super::caller`]), because the endpoints trust different authorities, and because an error
-/// message is better than a failed handshake.
+/// Returns the server's side of TLS. Clients may send a certificate. Each endpoint decides whether to accept
+/// it ([`super::caller`]), because the endpoints trust different authorities, and because an error message is
+/// better than a failed handshake.
 ///
 /// # Errors
 /// When the cryptography has no protocol version in common with the server.
@@ -62,12 +62,12 @@ pub fn server_config(identity: ServerCertificate) -> Result<Arc<ServerConfig>, T
     let possession = Arc::new(Possession(Arc::clone(&provider)));
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| TlsError(format!("cannot set TLS up: {error}")))?
+        .map_err(|error| TlsError(format!("cannot set up TLS: {error}")))?
         .with_client_cert_verifier(possession)
         .with_cert_resolver(Arc::new(identity));
-    // HTTP/1.1 if the client offers both, as API servers do. They would keep a single connection of HTTP/2, and
-    // notice only after 45 seconds that its replica hangs; until then every call would fail. A connection of
-    // HTTP/1.1 ends with the call that gets no answer, and the next one may reach another replica.
+    // HTTP/1.1 if the client offers both, as API servers do. They would keep a single connection of HTTP/2,
+    // and notice only after 45 seconds that its replica hangs; until then every call would fail. A connection
+    // of HTTP/1.1 ends with the call that gets no answer, and the next one may reach another replica.
     config.alpn_protocols = vec![b"http/1.1".to_vec(), b"h2".to_vec()];
     Ok(Arc::new(config))
 }

@@ -1,10 +1,10 @@
 //! Logs on standard error, as text for people and as JSON for machines, and traces (feature `otel`), which go
 //! to an OpenTelemetry collector.
 //!
-//! On top of the filter that the process was started with, queuewarden's own lines have a level that can
-//! change while the process runs. It comes from an annotation of the `YuniKornConfig`. Whoever may write that
-//! object already decides about far more than logs, every replica sees the change at once, and nothing has to
-//! be mounted or exposed. It affects only lines of this crate. Lines of libraries can contain request data,
+//! In addition to the filter that the process was started with, queuewarden's own lines have a level that can
+//! change while the process runs. It comes from an annotation of the `YuniKornConfig`. Anyone who may write
+//! that object already controls far more than logs, every replica sees the change at once, and nothing has to
+//! be mounted or exposed. It only affects lines of this crate. Lines of libraries can contain request data,
 //! so only the person who starts the process can enable them.
 
 #[cfg(feature = "otel")]
@@ -48,7 +48,7 @@ pub enum LoggingError {
 /// `info,queuewarden=debug`. Also starts to send traces if the environment names a collector.
 ///
 /// # Errors
-/// When the filter cannot be read, or the collector has no address.
+/// When the filter cannot be parsed, or the collector has no address.
 pub fn start(format: LogFormat, filter: &str) -> Result<Logging, LoggingError> {
     let (selection, handle) = reload::Layer::new(EnvFilter::try_new(directives(filter, None))?);
     let json = match format {
@@ -82,7 +82,7 @@ pub fn start(format: LogFormat, filter: &str) -> Result<Logging, LoggingError> {
 /// without them.
 const AUDIT: &str = "queuewarden::audit";
 
-/// Handle that changes the log level; all clones share it. The default changes nothing.
+/// A handle for changing the log level, shared by all clones. The default one does nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Logging(Option<Arc<Running>>);
 
@@ -90,7 +90,7 @@ pub struct Logging(Option<Arc<Running>>);
 struct Running {
     at_start: String,
     handle: reload::Handle<EnvFilter, Registry>,
-    /// Last value of the annotation that was looked at.
+    /// Last processed value of the annotation.
     value: Mutex<Option<String>>,
     /// Exporter of traces, if there is one.
     #[cfg(feature = "otel")]
@@ -98,7 +98,7 @@ struct Running {
 }
 
 impl Logging {
-    /// Sends the traces that were not sent yet, because the process is about to end.
+    /// Sends the remaining traces before the process ends.
     pub fn end(&self) {
         #[cfg(feature = "otel")]
         if let Some(traces) = self.0.as_ref().and_then(|running| running.traces.as_ref()) {
@@ -106,8 +106,8 @@ impl Logging {
         }
     }
 
-    /// Applies the annotation's value; `None` if there is no annotation. A value that is no level changes
-    /// nothing and is logged once.
+    /// Applies the annotation's value; `None` if there is no annotation. An invalid level changes nothing and
+    /// is logged once.
     pub fn follow(&self, value: Option<&str>) {
         let Some(running) = &self.0 else { return };
         let mut last = running.value.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +128,7 @@ impl Running {
             tracing::warn!(
                 annotation = ANNOTATION,
                 value = value,
-                "This is no log level: error, warn, info, debug or trace; it stays as it was"
+                "Not a log level: use error, warn, info, debug or trace. The log level stays as it was"
             );
             return;
         }
@@ -143,8 +143,8 @@ impl Running {
     }
 }
 
-/// Returns the text of the filter `at_start`, with another level for lines of this crate: of several
-/// directives for one target the last one counts.
+/// Returns the filter `at_start` with another level for lines of this crate. If there are several directives
+/// for one target, the last one applies.
 fn directives(at_start: &str, level: Option<&str>) -> String {
     // We log problems of the watches ourselves, once each.
     let text = format!("kube_client=off,kube_runtime::watcher=off,{at_start}");
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// Runs `test` with a log of its own that begins at `at_start`.
+    /// Runs `test` with its own log, which starts at level `at_start`.
     fn logging(at_start: &str, test: impl FnOnce(&Logging, &Lines)) {
         let lines = Lines::default();
         let (selection, handle) = reload::Layer::new(EnvFilter::new(directives(at_start, None)));
@@ -203,7 +203,7 @@ mod tests {
         tracing::subscriber::with_default(subscriber, || test(&logging, &lines));
     }
 
-    /// Returns the words of the lines that are shown now.
+    /// Returns the words of the lines that are logged now.
     fn shown(lines: &Lines) -> Vec<&'static str> {
         lines.take();
         tracing::debug!(target: "queuewarden_plan", "ours");
@@ -223,7 +223,7 @@ mod tests {
             assert_eq!(shown(lines), ["ours", "done", "audited"]);
             logging.follow(Some("debug"));
             logging.follow(Some("error"));
-            assert_eq!(shown(lines), ["audited"], "what was decided stays in the log");
+            assert_eq!(shown(lines), ["audited"], "decisions stay in the log");
             logging.follow(None);
             assert_eq!(shown(lines), ["done", "audited"]);
         });
@@ -234,7 +234,7 @@ mod tests {
         logging("info", |logging, lines| {
             for wrong in ["hyper=trace", "debug,hyper=trace", "", "off", "5"] {
                 logging.follow(Some(wrong));
-                assert!(lines.take().contains("no log level"), "{wrong}");
+                assert!(lines.take().contains("Not a log level"), "{wrong}");
                 logging.follow(Some(wrong));
                 assert_eq!(lines.take(), "", "{wrong}");
                 assert_eq!(shown(lines), ["done", "audited"], "{wrong}");

@@ -18,17 +18,17 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Environment variables of which one must be set for traces to be sent.
+/// Environment variables that enable traces if one of them is set.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 /// Longest wait for the collector, for one batch and at the end of the process.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of attributes and of events in one span.
 const MOST: u32 = 32;
 
-/// Creates a provider that sends spans to the collector in the environment; `None` if it names none.
+/// Creates a provider that sends spans to the collector in the environment; `None` if no collector is named.
 ///
 /// # Errors
-/// When the environment names something that is no address.
+/// When the environment contains an invalid address.
 pub(super) fn provider() -> Result<Option<SdkTracerProvider>, ExporterBuildError> {
     let named = ENDPOINTS.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
     if !named {
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// Starts a collector that takes one request, and returns its address and what it received.
+    /// Starts a collector that accepts one request, and returns its address and the received bytes.
     fn collector() -> (String, thread::JoinHandle<Vec<u8>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}/v1/traces", listener.local_addr().unwrap());

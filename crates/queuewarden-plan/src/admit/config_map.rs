@@ -1,8 +1,8 @@
-//! Answers a change of one of `YuniKorn`'s two ConfigMaps, or of the base.
+//! Reviews a change to one of `YuniKorn`'s two ConfigMaps, or to the base.
 //!
-//! `YuniKorn`'s own webhook validates the text of the queues, and accepts texts that no scheduler activates,
-//! or that hang it. A change that adds such a problem is refused. A problem that existed before is only
-//! reported, so that a partial repair is possible.
+//! `YuniKorn`'s own webhook validates the text of the queues, but accepts texts that a scheduler does not
+//! activate, or that make it hang. A change that adds such a problem is refused. A problem that existed
+//! before is only reported, so that a partial repair is possible.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use yunikorn::config::codes::{DEFAULT_CONFIG, SETTING};
 use yunikorn::config::flatten::Flattened;
 use yunikorn::config::{keys, verdict};
 
-/// Most nodes of a text that a change brings. One of 10,000 queues has 60,000.
+/// Maximum number of nodes in a new text. A text of 10,000 queues has 60,000.
 const MAX_NODES: usize = 150_000;
 
 /// Returns whether `YuniKorn` or queuewarden reads a `ConfigMap`.
@@ -30,7 +30,7 @@ pub fn counts(snapshot: &Snapshot, namespace: &str, name: &str) -> bool {
     })
 }
 
-/// Answers the change. `new` is `None` when the ConfigMap called `name` is deleted.
+/// Reviews the change. `new` is `None` if the ConfigMap called `name` is deleted.
 pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&ConfigMapState>) -> Response {
     let Some(spec) = snapshot.spec().filter(|_| counts(snapshot, namespace, name)) else {
         return Response::default();
@@ -55,7 +55,7 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     let mut before = in_force(snapshot, &active);
     before.extend(of_base(snapshot, &active));
     let mut now = in_force(&after, &active);
-    // If it is the text in force, its problems are listed already.
+    // If the text is the one in force, its problems are already listed.
     if base_text(&after).is_some_and(|(_, text)| text != text_in_force(&after)) {
         now.extend(of_base(&after, &active));
     }
@@ -75,8 +75,8 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     let then = EffectiveConfig::new(&after, cache);
     if env.source != TextSource::BuiltIn && then.source == TextSource::BuiltIn {
         warnings.push(format!(
-            "no ConfigMap has a text in key `{}` any more: YuniKorn runs its built-in default, in which \
-             everyone may submit everywhere",
+            "no ConfigMap has text in key `{}` any more, so YuniKorn runs its built-in default, which lets \
+             everyone submit everywhere",
             then.key
         ));
     }
@@ -90,7 +90,7 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     Response::warned(&warnings)
 }
 
-/// Returns the findings that a change brings about keys that no program reads, and values that are not read
+/// Returns findings about keys that the change sets but no program reads, and about values that are not read
 /// as they seem to be.
 fn odd_keys(before: &Snapshot, after: &Snapshot) -> Vec<String> {
     let of = |snapshot: &Snapshot| -> Vec<String> {
@@ -107,8 +107,8 @@ fn odd_keys(before: &Snapshot, after: &Snapshot) -> Vec<String> {
     of(after).into_iter().filter(|found| !known.contains(found)).collect()
 }
 
-/// Returns an error if a change brings a text with too many nodes. Each node takes memory, and the change may
-/// be made up.
+/// Returns an error if a change sets a text with too many nodes. Each node takes memory, and the change may
+/// be malicious.
 fn too_many_nodes(before: &Snapshot, after: &Snapshot) -> Option<String> {
     let texts = |snapshot| {
         let base = base_text(snapshot).map(|(_, text)| text);
@@ -119,10 +119,9 @@ fn too_many_nodes(before: &Snapshot, after: &Snapshot) -> Option<String> {
     brought.filter_map(|text| within(&text, MAX_NODES).err()).map(|why| one_line(&why.to_string())).next()
 }
 
-/// Something that keeps the scheduler from running a text.
+/// A problem that prevents the scheduler from running a text.
 struct Trouble {
-    /// The problem without its line: the line moves as soon as something above it is removed, and the problem
-    /// is still the same.
+    /// The problem without its line number, which changes when an earlier line is added or removed.
     what: String,
     /// The problem with its line.
     message: String,
@@ -135,7 +134,7 @@ impl Trouble {
     }
 }
 
-/// Returns the problems that keep the scheduler from running the written configuration.
+/// Returns the problems that prevent the scheduler from running the written configuration.
 fn in_force(snapshot: &Snapshot, active: &[&str]) -> Vec<Trouble> {
     let flat = merged(snapshot);
     let key = flat.queues_key();
@@ -149,14 +148,14 @@ fn in_force(snapshot: &Snapshot, active: &[&str]) -> Vec<Trouble> {
     troubles
 }
 
-/// Returns the problems that would keep it from running the base.
+/// Returns the problems that would prevent it from running the base.
 fn of_base(snapshot: &Snapshot, active: &[&str]) -> Vec<Trouble> {
     base_text(snapshot)
         .map(|(location, text)| refused(&text, active, &location, snapshot.version()))
         .unwrap_or_default()
 }
 
-/// Returns the base's own text, and its location; `None` where it has none.
+/// Returns the base's own text and its location, or `None` if it has no text.
 fn base_text(snapshot: &Snapshot) -> Option<(String, String)> {
     let spec = snapshot.spec()?;
     let base = snapshot.base.as_deref()?;
@@ -164,20 +163,20 @@ fn base_text(snapshot: &Snapshot) -> Option<(String, String)> {
     Some((format!("key {key} of ConfigMap {}", base.name), text_in(base, &key)?))
 }
 
-/// Returns the problem that `binaryData` hides or empties the queues.
+/// Returns the problem if `binaryData` hides or empties the queues.
 fn shadowed(flat: &Flattened, key: &str) -> Option<Trouble> {
-    // Data of the second ConfigMap overrides the first as intended.
+    // It is intended that data of the second ConfigMap overrides the first.
     let origin = flat.get(key).map(|value| &value.origin).filter(|origin| origin.binary)?;
     let map = config_map_of(origin.source);
     Some(Trouble::new(format!(
-        "binaryData key `{}` of ConfigMap {map} hides or empties key `{key}` from the scheduler: write the queues into data, \
-         and other things under names that do not begin with `{key}`",
+        "binaryData key `{}` of ConfigMap {map} hides or empties key `{key}` for the scheduler: write the \
+         queues to data, and use keys that do not begin with `{key}` for other content",
         origin.key
     )))
 }
 
-/// Returns each reason why the text is refused, hangs the scheduler, or differs from the text that runs after
-/// a restart.
+/// Returns all reasons why the text is refused, makes the scheduler hang, or differs from the text that runs
+/// after a restart.
 fn refused(text: &str, active: &[&str], location: &str, version: Version) -> Vec<Trouble> {
     let (verdict, lines) = (verdict(text, active, version), Lines::new(text));
     let errors = verdict.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
@@ -214,11 +213,12 @@ fn put_back(
     let was = snapshot.output_text(&env.key)?;
     let text = new.and_then(|new| new.data.get(&env.key));
     let header = |text: &str| crate::effective::header::split(text).map(|parts| parts.revision);
-    // The operator's own writes carry the next revision.
+    // The operator's own writes have the next revision.
     let own = text.and_then(|text| header(text)) > header(was);
     (text != Some(was) && !own).then(|| {
         format!(
-            "key `{}` is rendered by queuewarden, which puts it back: change ConfigMap {} or QueueAcl objects instead",
+            "queuewarden renders key `{}` and reverts this change: change ConfigMap {} or QueueAcl objects \
+             instead",
             env.key, spec.base_config_map
         )
     })

@@ -1,9 +1,9 @@
-//! Answers a change of one of our objects before it is stored: why it is refused, or what it will do.
+//! Reviews a change to one of our objects before it is stored: why it is refused, or what it will do.
 //!
-//! A change is refused if it is wrong whatever else is configured, or if its writer may not make it.
-//! Everything else is accepted with warnings: an object may come before its queue, and a broken cluster must
-//! still be repairable. Nothing here is the only protection: the plan evaluates every object again in each
-//! round.
+//! A change is refused if it is wrong regardless of the rest of the configuration, or if its writer is not
+//! allowed to make it. Everything else is accepted with warnings: an object may be created before its queue,
+//! and it must be possible to repair a broken cluster. Nothing here is the only protection, because each plan
+//! evaluates every object again.
 
 pub mod config_map;
 mod queue_acl;
@@ -31,17 +31,17 @@ pub use crate::grants::delegation::Promise;
 
 /// Most warnings of one answer.
 const MAX_WARNINGS: usize = 8;
-/// Longest warning or refusal, in characters. The API server cuts warnings of more than 4096 bytes in all
-/// (apiserver `pkg/endpoints/filters/warning.go`).
+/// Maximum length of a warning or refusal, in characters. The API server truncates warnings of more than 4096
+/// bytes in total (apiserver `pkg/endpoints/filters/warning.go`).
 const MAX_LENGTH: usize = 480;
 
 /// The clause of an accepted change.
 const ACCEPTED: &str = "none";
 /// The clause of a change that is wrong for every writer.
 const INVALID: &str = "invalid";
-/// The clause of a change that its writer may not make.
+/// The clause of a change that its writer is not allowed to make.
 const DELEGATION: &str = "delegation";
-/// The clause of a change that has no space beside others that may not be stored yet.
+/// The clause of a change that exceeds the limits together with changes that may not be stored yet.
 pub const CONCURRENT: &str = "concurrent";
 /// The clause of a change that makes a blocking `QueueAccessTest` fail.
 const ACCESS_TEST: &str = "access_test";
@@ -84,7 +84,7 @@ impl Change {
     }
 }
 
-/// Returns whether the change takes more bytes of the API server, which delegates have a limit of.
+/// Returns whether the change uses more of the storage that delegates have a limit on.
 fn grows(Versions { old, new }: &Versions<QueueAcl>) -> bool {
     let stored = |entry: &Option<QueueAcl>| entry.as_ref().map_or(0, |entry| entry.meta.stored);
     stored(old) < stored(new)
@@ -100,26 +100,26 @@ fn keeps_spec<E: Borrow<Entry<S, M>>, S: PartialEq, M>(versions: &Versions<E>) -
 pub struct Review {
     /// The writer, as the API server knows them.
     pub by: Identity,
-    /// True if they may write objects of queues that they do not administer: Kubernetes lets them `escalate`
-    /// `queueacls`.
+    /// True if they may write objects of queues that they do not administer, because Kubernetes allows them
+    /// to `escalate` `queueacls`.
     pub may_escalate: bool,
     /// The change that they make.
     pub change: Change,
-    /// The promises of the last accepted changes ([`Response::promise`]), as long as these may be missing in
-    /// the snapshot.
+    /// The promises of recently accepted changes ([`Response::promise`]), as long as the changes may be
+    /// missing in the snapshot.
     pub promised: Vec<Promise>,
 }
 
 /// The answer to a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// The rule that decided, as one of a few words: a label of metrics.
+    /// The rule that decided, as one of a few words for use as a metrics label.
     pub clause: &'static str,
     /// The reason why it is refused; `None` if it is accepted.
     pub refusal: Option<String>,
     /// Warnings, which kubectl prints.
     pub warnings: Vec<String>,
-    /// The space that an accepted change of a delegate takes.
+    /// The space that a delegate's accepted change takes.
     pub promise: Option<Promise>,
 }
 
@@ -140,7 +140,7 @@ impl Response {
         Self::refused(INVALID, joined(findings))
     }
 
-    /// Accepts with these warnings; the first ones are always shown.
+    /// Accepts the change with these warnings; the first ones are always shown.
     fn warned(warnings: &[String]) -> Self {
         let mut warnings: Vec<_> = warnings.iter().map(|text| one_line(text)).collect();
         let more = warnings.len().saturating_sub(MAX_WARNINGS);
@@ -152,7 +152,7 @@ impl Response {
     }
 }
 
-/// Returns one line of bounded length: a warning is sent in an HTTP header.
+/// Returns one line of limited length, because a warning is sent in an HTTP header.
 fn one_line(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     cut(&line, MAX_LENGTH).into_owned()
@@ -163,7 +163,7 @@ pub fn depends_on_who(kind: &str) -> bool {
     kind == "QueueAcl"
 }
 
-/// Answers a change. `snapshot` is the current state.
+/// Reviews a change. `snapshot` is the current state.
 pub fn admit(snapshot: &Snapshot, review: &Review) -> Response {
     if let (Change::QueueAcl(versions), false) = (&review.change, review.may_escalate)
         && let Err(why) = queue_acl::permit(snapshot, versions, &review.by)
@@ -175,7 +175,7 @@ pub fn admit(snapshot: &Snapshot, review: &Review) -> Response {
         _ => false,
     };
     if review.change.keeps_spec() && !takes_more {
-        // Labels and the like changed: any error existed before.
+        // Only metadata such as labels changed, so any error existed before.
         return Response::default();
     }
     match &review.change {
@@ -188,7 +188,7 @@ pub fn admit(snapshot: &Snapshot, review: &Review) -> Response {
     }
 }
 
-/// Answers a change of a test. A failing test may be written, because an intended change begins that way.
+/// Reviews a change to a test. A failing test may be written, because that is how an intended change begins.
 fn queue_access_test(snapshot: &Snapshot, versions: &Versions<AccessTestEntry>) -> Response {
     let spec = match versions.new.as_ref().map(|new| &new.spec) {
         None => return Response::default(),
@@ -227,14 +227,14 @@ fn admission_policy(snapshot: &Snapshot, versions: &Versions<PolicyEntry>) -> Re
     Response::warned(&warnings)
 }
 
-/// Describes the changes of the policy that counts.
+/// Describes the changes to the policy in effect.
 fn policies_changed(snapshot: &Snapshot, after: &Snapshot) -> Vec<String> {
     let (was, is) = (policy::resolve(snapshot), policy::resolve(after));
     let mut warnings = Vec::new();
     if let (Some(was), Some(is)) = (&was.counting, &is.counting)
         && was != is
     {
-        warnings.push(format!("AdmissionPolicy `{is}` counts instead of `{was}`"));
+        warnings.push(format!("AdmissionPolicy `{is}` takes effect instead of `{was}`"));
     }
     warnings.extend(keys_changed(&was.keys.unwrap_or_default(), &is.keys.unwrap_or_default()));
     let in_force = |snapshot| policy::in_force(snapshot).cloned().unwrap_or_default();
@@ -242,18 +242,21 @@ fn policies_changed(snapshot: &Snapshot, after: &Snapshot) -> Vec<String> {
     warnings
 }
 
-/// Describes the changes of the keys that are written.
+/// Describes changes to the written keys.
 fn keys_changed(was: &Keys, is: &Keys) -> Vec<String> {
     let all: BTreeSet<_> = was.keys().chain(is.keys()).copied().collect();
     let changed = all.into_iter().filter(|key| was.get(key) != is.get(key));
     let described = changed.map(|key| match is.get(key) {
         Some(text) => format!("sets {key} to {text:?}"),
-        None => format!("no longer sets {key}: YuniKorn's default, or what another ConfigMap says, holds"),
+        None => format!(
+            "no longer sets {key}, so YuniKorn's default or the value in another ConfigMap \
+                         applies"
+        ),
     });
     described.collect()
 }
 
-/// Describes the changes of the webhooks for workloads and `user.info`.
+/// Describes changes to the webhooks for workloads and `user.info`.
 fn endpoints_changed(was: &AdmissionPolicySpec, is: &AdmissionPolicySpec) -> Vec<String> {
     let submission = |spec: &AdmissionPolicySpec| spec.submission.unwrap_or_default();
     let user_info = |spec: &AdmissionPolicySpec| spec.user_info.clone().unwrap_or_default();
@@ -274,7 +277,8 @@ fn endpoints_changed(was: &AdmissionPolicySpec, is: &AdmissionPolicySpec) -> Vec
 fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<ConfigEntry>) -> Response {
     let Some(new) = &versions.new else {
         return Response::warned(&[
-            "nothing is managed any more: what is live stays as it is, and QueueAcls no longer change it"
+            "nothing is managed any more: the live configuration stays as it is, and QueueAcls no longer \
+             change it"
                 .to_owned(),
         ]);
     };
@@ -308,7 +312,7 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<ConfigEntry>) -> Res
     Response::warned(&warnings)
 }
 
-/// Returns the conditions that keep anything at all from being written.
+/// Returns the conditions that prevent anything from being written.
 fn obstacles(decided: &Evaluation<'_>) -> Vec<String> {
     let troubles = [decided.base(), &decided.output.applied].into_iter();
     let troubles =
@@ -318,8 +322,8 @@ fn obstacles(decided: &Evaluation<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Describes in one line the changes of access between two snapshots, each given with its decisions: now and
-/// at all later times.
+/// Describes in one line the changes of access between two snapshots, now and at all later times. Each
+/// snapshot comes with its decisions.
 fn access_changed(
     (before, was): (&Snapshot, Option<&Evaluation<'_>>),
     (after, is): (&Snapshot, &Evaluation<'_>),

@@ -1,5 +1,5 @@
-//! Answers a change of a `QueueAcl`, and decides whether an administrator of a queue, who is no cluster
-//! administrator, may make it.
+//! Reviews a change to a `QueueAcl`, and decides whether a queue administrator who is not a cluster
+//! administrator may make it.
 //!
 //! That decision uses ACLs that do not depend on the object itself. The object must name its writer, because
 //! the plan evaluates it again in each round and does not know the writer. This module checks that writers
@@ -26,12 +26,12 @@ use go_compat::diag::quoted;
 use yunikorn::acl::codes::DROPS;
 use yunikorn::{Identity, QueuePath};
 
-/// The refusal of a change that has no space beside others.
-const TOO_MANY_AT_ONCE: &str = "too many writes at once: changes that were accepted within the last minute may take the space that is left of \
-    the limits; try again in a minute";
+/// The refusal of a change that exceeds the limits together with other recent changes.
+const TOO_MANY_AT_ONCE: &str = "too many writes at once: changes accepted within the last minute may use up \
+    what remains of the limits; try again in a minute";
 
-/// Answers the change. `promised` is set when the writer is not a cluster administrator, but one that
-/// [`super::delegation`] permits.
+/// Reviews the change. `promised` is set if the writer is not a cluster administrator but is permitted by
+/// [`super::delegation`].
 pub(super) fn admit(
     snapshot: &Snapshot,
     versions: &Versions<QueueAcl>,
@@ -39,7 +39,7 @@ pub(super) fn admit(
 ) -> Response {
     let Versions { old, new } = versions;
     let faults = new.as_deref().map(resolve::diagnostics).unwrap_or_default();
-    // A dropped name makes the object Invalid, and its status will report that. Content that cannot be read
+    // A dropped name makes the object Invalid, and its status will report that. Content that cannot be parsed
     // at all is refused.
     let wrong: Vec<_> = faults.iter().filter(|fault| !DROPS.contains(&fault.code)).collect();
     if !wrong.is_empty() {
@@ -47,9 +47,9 @@ pub(super) fn admit(
     }
     let mut after = snapshot.clone();
     let new = new.clone().map(|mut new| {
-        // An object that its writer did not have before, or that grows, comes last: their other objects keep
-        // their space. Otherwise each object in turn could grow to the limit, while the younger ones that
-        // have no space any more stay stored.
+        // A new object, or one that grows, comes last, so that the writer's other objects keep their space.
+        // Otherwise each object in turn could grow to the limit, while newer ones that no longer fit stay
+        // stored.
         if grows(versions) || old.as_ref().and_then(writer) != writer(&new) {
             Arc::make_mut(&mut new).meta.created = None;
         }
@@ -59,7 +59,7 @@ pub(super) fn admit(
     let cache = &mut ParseCache::new(snapshot.version());
     let Some(is) = evaluate(&after, cache) else {
         return Response::warned(&[
-            "there is no YuniKornConfig named `default` that can be read, so nothing is written".to_owned(),
+            "no readable YuniKornConfig named `default` exists, so nothing is written".to_owned(),
         ]);
     };
     let mut objects = is.context.resolved.queue_acls.iter();
@@ -136,10 +136,10 @@ fn about(object: &Resolved<'_>, decided: &Evaluation<'_>) -> Vec<String> {
 }
 
 /// The rule while nobody delegates.
-const ALONE: &str = "cluster administrators alone (who may `escalate` queueacls.queuewarden.dev) write QueueAcls, and everyone may delete what \
-    is in their own name";
+const ALONE: &str = "only cluster administrators (who may `escalate` queueacls.queuewarden.dev) can write \
+    QueueAcls, but everyone can delete objects in their own name";
 
-/// Returns an error if they may not, which explains why and what to write instead.
+/// Returns an error that explains why they may not, and what to write instead.
 pub(super) fn permit(
     snapshot: &Snapshot,
     versions: &Versions<QueueAcl>,
@@ -150,7 +150,7 @@ pub(super) fn permit(
         return Ok(());
     }
     let spec = snapshot.spec().ok_or_else(|| {
-        format!("there is no YuniKornConfig that can be read and says who administers what: until there is, {ALONE}")
+        format!("no readable YuniKornConfig shows who administers which queue: until then, {ALONE}")
     })?;
     if !spec.delegation {
         return Err(format!("`delegation` of YuniKornConfig `default` is Disabled: {ALONE}"));
@@ -162,14 +162,16 @@ pub(super) fn permit(
     let context = decided.as_ref().map(|decided| &decided.context);
     let decided = context.and_then(|context| Some((&context.resolved.queue_acls, context.base().ok()?)));
     let (objects, base) = decided.ok_or_else(|| {
-        "there is no queue tree that says who administers what; YuniKornConfig `default` says why".to_owned()
+        "no queue tree shows who administers which queue; see the conditions of YuniKornConfig `default`"
+            .to_owned()
     })?;
     let administrators = Administrators::new(objects, &base.tree);
     if let Some(old) = old {
         let spec = readable(old)?;
         let Some(writer) = &spec.delegated_by else {
             return Err(format!(
-                "QueueAcl {} is a cluster administrator's: an administrator of a queue changes only objects with `delegatedBy`",
+                "QueueAcl {} belongs to a cluster administrator: queue administrators can change only \
+                 objects with `delegatedBy`",
                 quoted(name)
             ));
         };
@@ -182,7 +184,8 @@ pub(super) fn permit(
             && !administrators.contain(who, &spec.partition, &highest)
         {
             return Err(format!(
-                "{} wrote it as administrator of `{highest}`: only administrators of that queue, or of one above it, change or delete it",
+                "{} wrote it as administrator of `{highest}`: only administrators of that queue, or of a \
+                 queue above it, can change or delete it",
                 shown(writer)
             ));
         }
@@ -193,7 +196,8 @@ pub(super) fn permit(
     let claim = claimed(spec, who)?;
     if let Some(finalizer) = added_finalizer(old.as_ref(), new) {
         return Err(format!(
-            "`metadata.finalizers` adds {}: an administrator of a queue adds none, so that what is deleted goes",
+            "`metadata.finalizers` adds {}: queue administrators cannot add finalizers, so that \
+             deletions complete",
             quoted(finalizer)
         ));
     }
@@ -210,7 +214,8 @@ pub(super) fn permit(
     });
     Err(match by_group {
         Some(group) => format!(
-            "group {} makes you administrator of queue `{queue}`: name it, `delegatedBy: {{user: {:?}, groups: [{group:?}]}}`",
+            "group {} makes you administrator of queue `{queue}`: add it, `delegatedBy: {{user: {:?}, \
+             groups: [{group:?}]}}`",
             quoted(group),
             who.user
         ),
@@ -223,7 +228,7 @@ fn is_own(entry: &QueueAcl, who: &Identity) -> bool {
     writer.is_some_and(|writer| writer.user == who.user)
 }
 
-/// Returns a finalizer that the change adds. Existing ones may stay or be removed: the API server and
+/// Returns a finalizer that the change adds. Existing ones may stay or be removed, because the API server and
 /// controllers set them.
 fn added_finalizer<'e>(old: Option<&QueueAcl>, new: &'e QueueAcl) -> Option<&'e String> {
     let old = old.map(|old| old.meta.finalizers.as_slice()).unwrap_or_default();
@@ -240,20 +245,20 @@ fn path(spec: &QueueAclSpec) -> Result<QueuePath, String> {
     QueuePath::parse(&spec.queue).map_err(|finding| finding.to_string())
 }
 
-/// Returns the identity in whose name the object is, which must be the writer's own.
+/// Returns the identity that the object claims, which must be the writer's own.
 fn claimed<'s>(spec: &'s QueueAclSpec, who: &Identity) -> Result<&'s Identity, String> {
     let own = format!("`delegatedBy: {{user: {:?}}}`", who.user);
     let Some(claim) = &spec.delegated_by else {
         return Err(format!(
-            "you are no cluster administrator (who may `escalate` queueacls.queuewarden.dev): write {own} and `baseAcl: Extend`, as an \
-             administrator of the queue"
+            "you are not a cluster administrator (who may `escalate` queueacls.queuewarden.dev): as an \
+             administrator of the queue, write {own} and `baseAcl: Extend`"
         ));
     };
     if claim.user != who.user {
         return Err(format!("`delegatedBy` names user {}: write your own name, {own}", quoted(&claim.user)));
     }
     match claim.groups.iter().find(|group| !who.groups.contains(group)) {
-        Some(group) => Err(format!("`delegatedBy` names group {}, and you are not in it", quoted(group))),
+        Some(group) => Err(format!("`delegatedBy` names group {}, but you are not in it", quoted(group))),
         None => Ok(claim),
     }
 }

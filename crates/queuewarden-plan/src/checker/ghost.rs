@@ -1,4 +1,4 @@
-//! The properties that must hold, checked with a record beside the cluster that nothing in it can read.
+//! The properties to check, with a record that is invisible to the cluster.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ pub(super) type Names = u16;
 const SUE: Names = 1;
 pub(super) const BOB: Names = 2;
 const EVE: Names = 4;
-/// Granted nothing by anybody.
+/// Never granted anything.
 const MALLORY: Names = 8;
 /// Granted by the base, unless an object takes its place.
 const DEV: Names = 16;
@@ -37,8 +37,8 @@ const STAYS: Names = 512;
 /// The states that were declared, and the texts made of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Ghost {
-    /// The names that may submit by each state of the objects, in order; and those that may stay because an
-    /// object that granted it is invalid now: the operator may have missed the versions in between.
+    /// The names that may submit in each state of the objects, in order, and the names that may stay because
+    /// an object that granted it is invalid now: the operator may have missed the versions in between.
     states: Vec<(Names, Names)>,
     /// The names in the text that the operator wrote last.
     text: Names,
@@ -46,7 +46,7 @@ pub(super) struct Ghost {
     valid: [Option<(u8, Names, Names)>; 2],
     /// The names that each object ever granted.
     granted: [Names; 2],
-    /// The names that objects granted which are deleted: no status mentions those.
+    /// The names granted by deleted objects, which no status mentions.
     gone: Names,
     /// True if the first object replaced the base, and was not recorded as anything else since.
     replaces: bool,
@@ -115,7 +115,7 @@ impl Ghost {
         self.text = names;
     }
 
-    /// The operator wrote a status; `answered` is what the scheduler ran when it was queried last.
+    /// The operator wrote a status; `answered` is the scheduler's text when it was last queried.
     pub(super) fn reported(
         &mut self,
         slot: usize,
@@ -133,7 +133,8 @@ impl Ghost {
             let kept = acls.fold(0, |all, acl| all | names_of(acl));
             all | granted_by(other.spec, ticked, aliases).unwrap_or(0) | kept
         });
-        // Why ann is an administrator may be noted beside the text alone, or be over since the plan was made.
+        // The reason that ann is an administrator may be recorded only in a note on the text, or may have
+        // ended after the plan was made.
         let lost = own & BY_ANN != 0 && (others | runs) & ANN == 0;
         let all = self.together(own | others);
         let replaced = if own & REPLACES == 0 { 0 } else { DEV };
@@ -144,7 +145,7 @@ impl Ghost {
         let of_others = self.granted.iter().enumerate().filter(|(index, _)| *index != slot);
         let of_others = of_others.fold(each(self.gone), |all, (_, ever)| all | each(*ever));
         let left = runs & (each(ever) | replaced) & !(all | of_others);
-        // Where somebody else lets everyone in, nothing of that is the object's end.
+        // If another writer lets everyone in, that is not part of the object's end.
         let open = runs & MALLORY != 0;
         if own == 0 && ready.reason != "Expired" {
             self.fails("an object is Ready, and does not count");

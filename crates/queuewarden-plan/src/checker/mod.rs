@@ -1,9 +1,9 @@
 //! A model checker over the real [`step`](crate::machine::step) and [`plan`](crate::plan), in a small
 //! cluster.
 //!
-//! [`world`] is the cluster with its possible events, [`ghost`] holds the properties that must hold. Small
-//! configurations are explored exhaustively, larger ones by random schedules, after each of which all faults
-//! but those of the base stop and everything has to come to rest.
+//! [`world`] is the cluster with its possible events, [`ghost`] contains the properties to check. Small
+//! configurations are explored exhaustively, larger ones by random schedules. After each schedule, all faults
+//! except those of the base stop and the cluster has to reach a stable state.
 
 mod ghost;
 mod world;
@@ -36,7 +36,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// A cluster in which the operator has run before.
+    /// A cluster where the operator has run before.
     fn installed(&self) -> World {
         let mut cache = ParseCache::new(Version::V1_8);
         let mut world =
@@ -161,7 +161,7 @@ fn schedule(cluster: &Cluster, number: u64, length: usize) -> Result<(), (Vec<St
     found.map_or(Ok(()), |wrong| Err((taken, wrong)))
 }
 
-/// Runs schedules on two threads; returns those that show something wrong, about `most` of them.
+/// Runs schedules on two threads; returns about `most` of the schedules that reveal a problem.
 fn schedules(cluster: &Cluster, numbers: std::ops::Range<u64>, length: usize, most: usize) -> Vec<String> {
     let halves = [numbers.clone().step_by(2), (numbers.start + 1..numbers.end).step_by(2)];
     std::thread::scope(|scope| {
@@ -194,9 +194,9 @@ fn small(changes: u8, faults: u8, ticks: u8, has: Parts) -> Cluster {
     Cluster { replicas: 1, budget: Budget { changes, faults, ticks }, has, planted: None }
 }
 
-/// Two replicas, and all parts but the empty policy group: where the queues' key is missing as well, the
-/// built-in default proves neither key, and here a scheduler may take longer to load a text than the operator
-/// waits for.
+/// Two replicas, and all parts except the empty policy group. If the queues' key is missing as well, the
+/// built-in default does not prove either key, and a scheduler here may take longer to load a text than the
+/// operator waits.
 fn random(planted: Option<PlantedFault>) -> Cluster {
     Cluster { replicas: 2, budget: Budget { changes: 6, faults: 5, ticks: 2 }, has: !EMPTY_GROUP, planted }
 }

@@ -25,7 +25,7 @@ pub(super) const GOOD: &str =
     "partitions: [{name: default, queues: [{name: root, queues: [{name: q, submitacl: ' dev'}]}]}]";
 const BROKEN: &str =
     "partitions: [{name: default, queues: [{name: root, queues: [{name: q, submitacl: 'a  b'}]}]}]";
-/// Text that somebody else writes.
+/// Text written by another client.
 pub(super) const FOREIGN: &str =
     "partitions: [{name: default, queues: [{name: root, submitacl: '*', queues: [{name: q}]}]}]";
 const KEY: &str = "queues.yaml";
@@ -35,14 +35,14 @@ const OTHER: &str = "partitions: [{name: default, queues: [{name: root, queues: 
 /// Shadows the key with the text of [`FOREIGN`].
 const SHADOW: &str = "queues.yaml.gz";
 
-/// Parts that a cluster may have beside the rest, one bit each. Small clusters leave most of it out, and each
-/// random schedule leaves out some.
+/// Optional parts of a cluster, one bit each. Small clusters leave out most of them, and each random schedule
+/// leaves out some.
 pub(super) type Parts = u16;
 /// A scheduler that refuses some texts.
 pub(super) const REFUSALS: Parts = 1;
 /// A scheduler whose hot reload is switched off.
 pub(super) const COLD: Parts = 2;
-/// Objects that take the place of what the base grants.
+/// Objects that replace the base's grants.
 pub(super) const REPLACE: Parts = 4;
 /// Objects in the name of an administrator.
 pub(super) const DELEGATION: Parts = 8;
@@ -64,7 +64,7 @@ pub(super) const TEAM_NAME: &str = "data.eng";
 pub(super) enum Spec {
     /// Grants these users.
     Users(&'static str),
-    /// Names somebody whom YuniKorn would drop.
+    /// Contains a name that YuniKorn would drop.
     Typo,
     /// Grants a user until the first tick.
     Temporary(&'static str),
@@ -426,9 +426,9 @@ impl World {
         matches!(claim, KeyClaim::Foreign(_))
     }
 
-    /// Returns whether the leader cannot make the scheduler take a withdrawal: that takes nothing, reads
-    /// another writer's key, or one that it had when it started and that nobody names any more, or refuses
-    /// the text and runs one that the leader does not know, or every text with a name that stays.
+    /// Returns whether the leader cannot make the scheduler apply a withdrawal. The scheduler does not accept
+    /// any text, reads another writer's key or a key from its start that is no longer named, refuses the text
+    /// and runs one that the leader does not know, or refuses every text with a name that stays.
     pub(super) fn is_out_of_reach(&self) -> bool {
         let written = |output: &Arc<ConfigMapState>| output.data.contains_key(self.key);
         let lost = self.key != self.named() && !self.held.output.as_ref().is_some_and(written);
@@ -645,7 +645,7 @@ impl World {
         }
     }
 
-    /// The API server creates the output, where there is none.
+    /// The API server creates the output if it does not exist.
     fn create(&mut self, new: &NewConfigMap) {
         if !new.data.is_empty() {
             self.ghost.fails("a creation, which has no precondition, brings a text");

@@ -1,4 +1,4 @@
-//! The ACLs of queues, as a text has them and as objects decide them.
+//! The ACLs of queues, in a text and as decided by objects.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ pub(crate) type AclLocation = (Arc<str>, QueuePath, Right);
 pub(crate) struct AclDecision {
     /// The desired ACL.
     pub acl: Acl,
-    /// The part of the base's own ACL that the desired one does not grant.
+    /// The part of the base's own ACL that the desired ACL does not grant.
     pub taken: Acl,
     /// The position of the queue in the base.
     pub position: u32,
 }
 
 impl AclDecision {
-    /// Finds the queue that it is about in a tree.
+    /// Finds the queue of this ACL in a tree.
     pub(crate) fn queue_in<'t>(
         &self,
         tree: &'t Config,
@@ -29,20 +29,19 @@ impl AclDecision {
         tree.partition(partition)?.queue_near(self.position, queue)
     }
 
-    /// Returns whether it is the ACL of a queue. A text in the form that queuewarden writes need not be
-    /// parsed.
+    /// Returns whether the queue has this ACL. A text in the form that queuewarden writes need not be parsed.
     pub(crate) fn is_acl_of(&self, queue: &Queue, right: Right) -> bool {
         text_of(queue, right).is_some_and(|text| self.acl.is_explicit(text))
             || acl_of(queue, right) == self.acl
     }
 }
 
-/// All ACLs that objects decide, sorted by key.
+/// All ACLs that objects set, sorted by key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AclDecisions(pub(crate) Vec<(AclLocation, AclDecision)>);
 
 impl AclDecisions {
-    /// Returns the decision about one ACL; `None` where no object sets it.
+    /// Returns the decision about one ACL, or `None` if no object sets it.
     pub(crate) fn get(&self, partition: &str, queue: &QueuePath, right: Right) -> Option<&AclDecision> {
         let compare = |((p, q, r), _): &(AclLocation, AclDecision)| {
             (**p).cmp(partition).then_with(|| q.cmp(queue)).then(r.cmp(&right))
@@ -57,7 +56,7 @@ impl AclDecisions {
     }
 }
 
-/// Returns a queue's own ACL as activation reads it; a text that does not activate grants nothing.
+/// Returns a queue's own ACL as interpreted on activation; a text that does not activate grants nothing.
 pub(crate) fn acl_of(queue: &Queue, right: Right) -> Acl {
     text_of(queue, right).and_then(|text| acl::parse(text).ok()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The base: the text with the queue tree, into which ACLs are rendered.
+//! The base: the text with the queue tree that ACLs are rendered into.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use yunikorn::Config;
 use yunikorn::config::{BUILT_IN, Flattened, contains_checksum_marker};
 use yunikorn_access::alias;
 
-/// The most diagnostics of a base that a condition shows.
+/// Maximum number of the base's diagnostics in a condition.
 const SHOWN: usize = 3;
-/// The source of a base that nobody wrote.
+/// The source of the built-in base.
 const BUILT_IN_SOURCE: &str = "YuniKorn's built-in default";
 
 /// A base that ACLs can be rendered into.
@@ -56,17 +56,18 @@ pub(crate) fn resolve(
     let no =
         |why: &str| Err(Finding::no(Type::BaseResolved, Reason::BaseNotFound, format!("{missing}; {why}")));
     if spec.base_config_map != YUNIKORN_DEFAULTS {
-        return no("create it, or set spec.base to where the queue tree is");
+        return no("create it, or set spec.base to the location of the queue tree");
     }
     if had_another(snapshot) {
         return no(
-            "it was there before, so no new grants are written; bring it back, or write the tree you want into it",
+            "it existed before, so no new grants are written; restore it, or write the queue tree that you \
+             want into it",
         );
     }
     read((BUILT_IN, 0), BUILT_IN_SOURCE.into(), Some(&missing), cache)
 }
 
-/// Returns the queues of the base as it is now, without a fallback. `flat` has the merged ConfigMaps.
+/// Returns the queues of the current base, without a fallback. `flat` contains the merged ConfigMaps.
 pub fn base_tree(snapshot: &Snapshot, flat: &Flattened, cache: &mut ParseCache) -> Option<Arc<Config>> {
     let spec = snapshot.spec()?;
     let (key, _) = queues_key(snapshot, flat);
@@ -74,14 +75,14 @@ pub fn base_tree(snapshot: &Snapshot, flat: &Flattened, cache: &mut ParseCache) 
     cache.parse_live(&text).tree.clone()
 }
 
-/// Reads the last base from which a full text was written, for use while there is no other.
+/// Reads the base of the last full text, for use when no other base is available.
 pub(crate) fn last(snapshot: &Snapshot, cache: &mut ParseCache) -> Option<Base> {
     let LastBase { source, text, .. } = snapshot.last_base.as_ref()?;
     read((text, 0), source.clone(), None, cache).ok()
 }
 
-/// Returns whether anything was ever written from a base that somebody wrote, as far as is known. The
-/// built-in default must not replace such a base: it has no queues and lets everyone in.
+/// Returns whether, as far as is known, anything was ever written from a base that someone wrote. The
+/// built-in default must not replace such a base, because it has no queues and lets everyone in.
 fn had_another(snapshot: &Snapshot) -> bool {
     if is_planted(PlantedFault::BuiltInDefault) {
         return false;
@@ -100,19 +101,19 @@ fn had_another(snapshot: &Snapshot) -> bool {
 }
 
 impl Base {
-    /// Returns whether it equals the stored one. Each plan calls this, so the text is compared and not
-    /// copied.
+    /// Returns whether it equals the stored base. Each plan calls this, so it compares the text without
+    /// copying it.
     pub(crate) fn is(&self, kept: Option<&LastBase>) -> bool {
         kept.is_some_and(|kept| kept.source == self.source && kept.text == self.read.text)
     }
 
-    /// Returns the form in which it is stored for [`last`].
+    /// Returns the base in the form stored for [`last`].
     pub(crate) fn to_last(&self) -> LastBase {
         LastBase { source: self.source.clone(), text: self.read.text.clone(), loaded: None }
     }
 }
 
-/// Reads the text of the base, which has so many lines `above` it, or its substitute while the base is
+/// Parses the text of the base, which has `above` lines before it, or its substitute while the base is
 /// `missing`.
 fn read(
     (text, above): (&str, usize),
@@ -123,8 +124,8 @@ fn read(
     let invalid = |message: String| Finding::no(Type::BaseResolved, Reason::BaseInvalid, message);
     if contains_checksum_marker(text) {
         let message = format!(
-            "{source} contains the text `checksum: `, which hides what follows it from the scheduler's comparison of \
-             configurations; remove it, also from comments"
+            "{source} contains the text `checksum: `, after which the scheduler ignores everything when it \
+             compares configurations; remove it, also from comments"
         );
         return Err(invalid(message));
     }
@@ -154,7 +155,7 @@ fn read(
     Ok(Base { read, above, source, tree, finding: Finding::yes(Type::BaseResolved, reason, message) })
 }
 
-/// Formats a diagnostic with its line in the base, which has so many lines `above` this text.
+/// Formats a diagnostic with its line in the base, which has `above` lines before this text.
 pub(crate) fn located(diagnostic: &Diagnostic, text: &str, above: usize) -> String {
     let line = diagnostic.span.and_then(|span| span.line_in(text));
     line.map_or_else(

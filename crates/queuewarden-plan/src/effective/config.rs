@@ -1,8 +1,8 @@
 //! The configuration as `YuniKorn` reads it now: both of its ConfigMaps merged as the shim merges them, the
-//! source of the queue tree in force, and the text by which the scheduler decides.
+//! source of the queue tree in force, and the text that the scheduler decides by.
 //!
-//! Usually the ConfigMaps hold that text. A scheduler that loads no new text, or refuses one, continues
-//! with the previous text, and reports about access must take that into account. The checksum that the
+//! Usually the ConfigMaps hold that text. A scheduler that does not load a new text, or refuses one,
+//! continues with the previous text, and reports about access must account for that. The checksum that the
 //! scheduler reports decides; nothing is assumed.
 
 use std::collections::BTreeSet;
@@ -18,41 +18,44 @@ use yunikorn::Config;
 use yunikorn::config::flatten::{self, Flattened};
 use yunikorn::config::{BUILT_IN, checksum};
 
-/// The time during which a scheduler that reports another text counts as loading the new one; normally it
+/// How long a scheduler that reports another text is considered to be loading the new one. Normally, loading
 /// takes a moment.
 pub(crate) const LOADING: SignedDuration = SignedDuration::from_secs(5);
 
-/// The message where the scheduler runs a text that nobody has observed.
+/// The message if the scheduler runs an unknown text.
 pub(crate) const UNSEEN: &str =
-    "YuniKorn runs another configuration than the ConfigMaps hold, and nobody has seen which";
+    "YuniKorn runs a different configuration than the ConfigMaps hold, and its text is unknown";
 
-/// The text by which the scheduler decides, as far as it is known.
+/// The text that the scheduler decides by, if it is known.
 #[derive(Debug, Clone, Copy)]
 pub struct SchedulerText<'s> {
-    /// The text: that of the ConfigMaps, unless the scheduler reports another; an error when it does and
-    /// nobody knows which.
+    /// The text in the ConfigMaps, unless the scheduler reports another. An error if it reports a text that
+    /// is unknown.
     pub text: Result<&'s str, &'static str>,
     /// The text that it was last observed to run.
     pub proven: Option<&'s str>,
 }
 
 impl<'s> SchedulerText<'s> {
-    /// Takes the text from the snapshot; `flat` is [`crate::merged`] of it. A scheduler that cannot be
-    /// queried, or is not, is assumed to follow the ConfigMaps, because it reads them when it starts.
+    /// Takes the text from the snapshot; `flat` is [`crate::merged`] of it. A scheduler that is not or cannot
+    /// be queried is assumed to follow the ConfigMaps, because it reads them when it starts.
     pub fn new(flat: &'s Flattened, snapshot: &'s Snapshot) -> Self {
         Self { text: text(flat, snapshot), proven: snapshot.observed.loaded_text.as_deref() }
     }
 
-    /// Reads the text, or, where a running scheduler does not load that text, the one that it was last
-    /// observed to run.
+    /// Parses the text. If a running scheduler does not load it, parses the text that it was last observed to
+    /// run.
     ///
     /// # Errors
-    /// When nobody knows the text, or when `read` takes neither.
+    /// When the text is unknown, or when `read` fails for both.
     pub fn read<T>(&self, mut read: impl FnMut(&str) -> Result<T, String>) -> Result<T, String> {
         let text = self.text?;
         read(text).or_else(|refused| {
             self.proven.and_then(|proven| read(proven).ok()).ok_or_else(|| {
-                format!("YuniKorn does not take the configuration, and what it runs is not known: {refused}")
+                format!(
+                    "YuniKorn refuses the configuration, and the configuration that it runs is unknown: \
+                         {refused}"
+                )
             })
         })
     }
@@ -68,11 +71,12 @@ fn text<'s>(flat: &'s Flattened, snapshot: &'s Snapshot) -> Result<&'s str, &'st
     observed.loaded_text.as_deref().filter(|_| observed.reports_loaded_text()).ok_or(UNSEEN)
 }
 
-/// Returns whether a scheduler that reports another text than the written one may still be loading that one.
+/// Returns whether a scheduler that reports a different text than the written one may still be loading the
+/// written one.
 pub(crate) fn loading(snapshot: &Snapshot, flat: &Flattened) -> bool {
     let observed = &snapshot.observed;
     let soon = observed.pending_since.is_none_or(|since| snapshot.now.duration_since(since) < LOADING);
-    // If the text was written again, it was not loaded the first time.
+    // The text was written again because it was not loaded the first time.
     flat.hot_refresh() && soon && observed.reasserts == 0
 }
 
@@ -81,7 +85,7 @@ pub(crate) fn loading(snapshot: &Snapshot, flat: &Flattened) -> bool {
 pub(crate) enum TextSource {
     /// `data` of the output ConfigMap.
     Output,
-    /// `binaryData` of the output ConfigMap, which beats its `data`.
+    /// `binaryData` of the output ConfigMap, which takes precedence over its `data`.
     OutputBinary,
     /// `yunikorn-defaults`.
     Defaults,
@@ -94,21 +98,21 @@ pub(crate) enum TextSource {
 pub(crate) struct EffectiveConfig {
     /// The key with the queue tree.
     pub key: String,
-    /// The key that `service.policyGroup` names by now, where the scheduler is not proven to read it yet.
+    /// The key that `service.policyGroup` names now, if the scheduler is not proven to read it yet.
     pub next_key: Option<String>,
     /// The source of the tree in force.
     pub source: TextSource,
     /// A `binaryData` key of the output that hides or empties `key`.
     pub shadow: Option<String>,
-    /// The text in force; the built-in default where there is none.
+    /// The text in force, which is the built-in default if no text exists.
     pub text: String,
     /// Its checksum.
     pub checksum: String,
-    /// Its queues, if it can be read.
+    /// Its queues, if it can be parsed.
     pub tree: Option<Arc<Config>>,
-    /// The queues by which the scheduler decides now, or why they are unknown.
+    /// The queues that the scheduler decides by now, or why they are unknown.
     pub runs: Result<Arc<Config>, String>,
-    /// The refusal of the text in force, where a scheduler does not take it over.
+    /// Why the scheduler refuses the text in force, if it does.
     pub refusal: Option<String>,
     /// Both ConfigMaps, merged.
     pub flat: Flattened,
@@ -143,13 +147,14 @@ impl EffectiveConfig {
         }
     }
 
-    /// Returns the checksum of a text, which nearly always is the one in force.
+    /// Returns the checksum of a text, which is nearly always the one in force.
     pub(crate) fn checksum_of(&self, text: &str) -> String {
         if text == self.text { self.checksum.clone() } else { checksum(text) }
     }
 
-    /// Returns the partitions that the scheduler has now: a text without one of them hangs it (yunikorn-core
-    /// `partition_manager.go:168`). A text that it refuses may lack one that it still has.
+    /// Returns the partitions that the scheduler has now. A text without one of them makes it hang
+    /// (yunikorn-core `partition_manager.go:168`). If it refuses a text, that text may lack a partition that
+    /// it still has.
     pub(crate) fn active_partitions(&self) -> Vec<String> {
         let trees = self.tree.iter().chain(&self.runs);
         let names: BTreeSet<&str> = trees.flat_map(|tree| &tree.partitions).map(|p| &*p.name).collect();
@@ -157,8 +162,8 @@ impl EffectiveConfig {
     }
 }
 
-/// Returns condition `Applied` if the base lacks an active partition: a text without it hangs the scheduler
-/// until it is restarted.
+/// Returns condition `Applied` if the base lacks an active partition: a text without it makes the scheduler
+/// hang until it is restarted.
 pub(crate) fn missing_partition(tree: &Config, env: &EffectiveConfig) -> Option<Finding> {
     // The scheduler distinguishes names by case (`GetNormalizedPartitionName`, yunikorn-core
     // `common/utils.go`); the validator does not.
@@ -169,8 +174,8 @@ pub(crate) fn missing_partition(tree: &Config, env: &EffectiveConfig) -> Option<
         return None;
     }
     let message = format!(
-        "the base lacks partition {}, which is active: the scheduler would hang on such a text. Bring it back; to remove \
-         it for good, stop the scheduler first",
+        "the base lacks partition {}, which is active: the scheduler would hang on such a text. Restore it; \
+         to remove it for good, stop the scheduler first",
         missing.join(", ")
     );
     Some(Finding::no(Type::Applied, Reason::PartitionMissing, message))
@@ -186,8 +191,8 @@ mod tests {
     const OLD: &str = "partitions: [{name: default, queues: [{name: root, submitacl: '*'}]}]";
     const NEW: &str = "partitions: [{name: default, queues: [{name: root, submitacl: sue}]}]";
 
-    /// Returns a cluster whose ConfigMaps hold `NEW` while the scheduler has reported another checksum for so
-    /// many seconds.
+    /// Returns a cluster whose ConfigMaps hold `NEW` while the scheduler has been reporting another checksum
+    /// for this many seconds.
     fn behind(seconds: i64, reported: Result<&str, &str>) -> Snapshot {
         let now = "2026-06-01T00:00:00Z".parse().unwrap();
         let mut snapshot = Snapshot::empty(now);
@@ -225,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_text_that_nobody_has_seen_is_not_guessed() {
-        assert!(runs(&behind(5, Ok("something else"))).unwrap_err().contains("nobody has seen which"));
+        assert!(runs(&behind(5, Ok("something else"))).unwrap_err().contains("its text is unknown"));
         let mut unseen = behind(5, Ok(OLD));
         unseen.observed.loaded_text = None;
         assert!(runs(&unseen).is_err());

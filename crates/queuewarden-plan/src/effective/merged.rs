@@ -1,9 +1,9 @@
 //! Both ConfigMaps of `YuniKorn`, merged as the shim merges them, the key with the queue tree, and the owners
 //! of the output's keys.
 //!
-//! `managedFields` alone does not tell who owns a key: one `kubectl edit` moves a key to another manager. So
-//! the keys that we wrote are recorded in an annotation next to them, and in the status of the
-//! `YuniKornConfig` together with the ConfigMap's uid.
+//! `managedFields` alone does not show who owns a key, because a single `kubectl edit` moves a key to another
+//! manager. The keys that we wrote are therefore recorded in an annotation on the same ConfigMap, and in the
+//! status of the `YuniKornConfig` together with the ConfigMap's uid.
 
 use std::collections::BTreeSet;
 
@@ -15,17 +15,17 @@ use crate::snapshot::{
 use yunikorn::config::flatten::{self, ConfigMapData, Flattened, flatten};
 use yunikorn::config::{BUILT_IN, checksum};
 
-/// Merges both ConfigMaps of `YuniKorn` as it does.
+/// Merges both ConfigMaps of `YuniKorn` as the shim does.
 pub fn merged(snapshot: &Snapshot) -> Flattened {
     flatten(&data(snapshot.defaults.as_deref()), &data(snapshot.output.as_deref()))
 }
 
-/// One ConfigMap as `YuniKorn` would read it alone, `binaryData` considered.
+/// One ConfigMap as `YuniKorn` would read it alone, including `binaryData`.
 pub fn merged_alone(map: &ConfigMapState) -> Flattened {
     flatten(&ConfigMapData::default(), &data(Some(map)))
 }
 
-/// Returns the name of the ConfigMap that a source of [`merged`] is.
+/// Returns the name of the ConfigMap for a source of [`merged`].
 pub fn config_map_of(source: flatten::Source) -> &'static str {
     match source {
         flatten::Source::Defaults => YUNIKORN_DEFAULTS,
@@ -33,8 +33,8 @@ pub fn config_map_of(source: flatten::Source) -> &'static str {
     }
 }
 
-/// The queue tree that `YuniKorn` should run now, no matter who wrote it; [`SchedulerText`](crate::Running)
-/// is what it does run.
+/// The queue tree that `YuniKorn` should run now, regardless of who wrote it;
+/// [`SchedulerText`](crate::Running) is the text that it actually runs.
 pub fn text_in_force(snapshot: &Snapshot) -> String {
     queues_text(snapshot, &merged(snapshot)).to_owned()
 }
@@ -44,18 +44,18 @@ pub(crate) fn queues_text<'f>(snapshot: &Snapshot, flat: &'f Flattened) -> &'f s
     flat.queues(&queues_key(snapshot, flat).0).map_or(BUILT_IN, |queues| &queues.text)
 }
 
-/// Returns the key that the scheduler reads its queues from, as far as that is proven, and the key that it
-/// will read after a restart, if that is another one. It takes over a change of `service.policyGroup` only
-/// when it starts (k8shim `schedulerconf.go`), so a change is followed once the scheduler reports the
-/// checksum of what the new key holds.
+/// Returns the key that the scheduler is proven to read its queues from, and, if different, the key that it
+/// will read after a restart. The scheduler applies a change of `service.policyGroup` only when it starts
+/// (k8shim `schedulerconf.go`), so the change is followed once it reports the checksum of the new key's
+/// content.
 pub(crate) fn queues_key(snapshot: &Snapshot, flat: &Flattened) -> (String, Option<String>) {
     let named = flat.queues_key();
     let sum = |key: &str| checksum(flat.queues(key).map_or(BUILT_IN, |queues| &queues.text));
     match managed_key(snapshot, &named) {
         Some(key) if key != named && !is_planted(PlantedFault::GroupAtOnce) => {
             let (now, then) = (sum(&key), sum(&named));
-            // It runs the built-in default also where the key that it reads was missing for a moment, until
-            // it loads what is there again.
+            // The scheduler also runs the built-in default if the key that it reads was missing for a moment,
+            // until it loads the key again.
             let restarted =
                 then != checksum(BUILT_IN) || has_run(snapshot, &now) || snapshot.observed.reasserts > 0;
             if now != then && snapshot.observed.reported() == Some(&then) && restarted {
@@ -74,8 +74,8 @@ fn has_run(snapshot: &Snapshot, sum: &str) -> bool {
         || snapshot.observed.loaded_text.as_ref().is_some_and(|text| checksum(text) == sum)
 }
 
-/// The key with the queue tree that was written last, if one was; of several, the one that the output names,
-/// or else `named`.
+/// The key of the queue tree that was written last, if any. If there are several such keys, the one that the
+/// output names, or else `named`.
 fn managed_key(snapshot: &Snapshot, named: &str) -> Option<String> {
     let output = snapshot.output.as_deref();
     let status = snapshot.config_status().and_then(|status| status.output.as_ref());
@@ -88,12 +88,16 @@ fn managed_key(snapshot: &Snapshot, named: &str) -> Option<String> {
 }
 
 /// Returns whether a key of the output holds a queue tree.
-#[expect(clippy::case_sensitive_file_extension_comparisons, reason = "YuniKorn tells `.YAML` from `.yaml`")]
+#[expect(
+    clippy::case_sensitive_file_extension_comparisons,
+    reason = "YuniKorn distinguishes `.YAML` from \
+     `.yaml`"
+)]
 pub(crate) fn is_queues_key(key: &str) -> bool {
     key.ends_with(".yaml")
 }
 
-/// The text of `key` in one ConfigMap alone, `binaryData` considered.
+/// The text of `key` in a single ConfigMap, including `binaryData`.
 pub(crate) fn text_in(map: &ConfigMapState, key: &str) -> Option<String> {
     merged_alone(map).get(key).map(|value| value.text.clone()).filter(|text| !text.is_empty())
 }
@@ -111,7 +115,7 @@ fn data(map: Option<&ConfigMapState>) -> ConfigMapData {
 pub(crate) enum KeyClaim {
     /// The key does not exist; its first writer owns it.
     Free,
-    /// We wrote it, even if someone changed it since.
+    /// We wrote it, even if someone has changed it since.
     Ours,
     /// Someone else wrote it.
     Foreign(Vec<KeyOwner>),
@@ -158,15 +162,16 @@ pub(crate) fn names(owners: &[KeyOwner]) -> String {
     sorted.iter().map(|o| format!("\"{}\" ({})", o.manager, o.operation)).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the end of a message about these managers of a key: what to do if one of them is `YuniKorn`'s
-/// queue operator, which writes the key again whoever owns it; else nothing.
+/// Returns the end of a message about these managers of a key. If one of them is `YuniKorn`'s queue operator,
+/// which rewrites the key no matter who owns it, this is what to do about it; otherwise it is empty.
 pub(crate) fn queue_operator<'a>(mut managers: impl Iterator<Item = &'a str>) -> String {
     if !managers.any(|manager| manager == QUEUE_OPERATOR) {
         return String::new();
     }
     format!(
-        ". \"{QUEUE_OPERATOR}\" is YuniKorn's queue operator, which writes the whole text from its Queue objects: stop it, let it \
-         write into another namespace (TARGET_NAMESPACE), or set spec.mode to Observe"
+        ". \"{QUEUE_OPERATOR}\" is YuniKorn's queue operator, which writes the whole text from its Queue \
+         objects: stop it, make it write to another namespace (TARGET_NAMESPACE), or set spec.mode to \
+         Observe"
     )
 }
 

@@ -1,12 +1,12 @@
-//! The configuration as `YuniKorn` reads it, the base, and what the scheduler runs.
+//! The configuration as `YuniKorn` reads it, the base, and the configuration that the scheduler runs.
 //!
 //! * [`acl`]: the ACLs of queues.
-//! * [`header`]: the comment on top of each text that is written.
-//! * [`parse_cache`]: the texts that were read before.
+//! * [`header`]: the comment at the top of each written text.
+//! * [`parse_cache`]: the texts that were parsed before.
 //! * [`merged`]: both ConfigMaps, merged, and who owns a key of the output.
-//! * [`config`]: the configuration in force, and the text by which the scheduler decides.
-//! * [`base`]: the text into which ACLs are rendered.
-//! * [`read`]: reads all of it, and whether the scheduler runs the written text.
+//! * [`config`]: the configuration in force, and the text that the scheduler decides by.
+//! * [`base`]: the text that ACLs are rendered into.
+//! * [`read`]: reads all of these, and whether the scheduler runs the written text.
 
 pub(crate) mod acl;
 pub(crate) mod header;

@@ -1,8 +1,8 @@
 //! Caches the parsed texts of one plan for the next one.
 //!
-//! Parsing ten thousand queues is most of what a plan costs, and nearly always the base and the live text are
-//! those of the previous plan. A plan does not depend on this cache: a text always parses the same, and a
-//! test compares.
+//! Parsing ten thousand queues is most of the cost of a plan, and the base and the live text rarely change
+//! between plans. The cache does not affect the result: parsing a text always gives the same result, and a
+//! test compares the two.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use go_compat::yaml::edit::{self, Edit};
 use yunikorn::config::{Assessment, verdict, verdict_of};
 use yunikorn::{Config, Version};
 
-/// The result of reading one text as `YuniKorn` does.
+/// The result of parsing one text as `YuniKorn` does.
 #[derive(Debug)]
 pub struct ParsedConfig {
     /// The text.
     pub text: String,
-    /// Its queues, if it can be read.
+    /// Its queues, if it can be parsed.
     pub tree: Option<Arc<Config>>,
-    /// The reason why a scheduler would not load it.
+    /// Why a scheduler would not load it.
     pub refusal: Option<String>,
     /// True if a scheduler would start with it.
     pub starts: bool,
@@ -37,7 +37,7 @@ struct Rendering {
     body: Arc<ParsedConfig>,
 }
 
-/// A cache of the texts of the last plan, as one version of `YuniKorn` reads them.
+/// A cache of the texts of the last plan, parsed by the rules of one `YuniKorn` version.
 #[derive(Debug, Clone)]
 pub struct ParseCache {
     version: Version,
@@ -47,7 +47,7 @@ pub struct ParseCache {
 }
 
 impl Default for ParseCache {
-    /// Makes an empty cache; [`plan_again`](crate::plan_again) sets the version.
+    /// Creates an empty cache; [`plan_again`](crate::plan_again) sets the version.
     fn default() -> Self {
         Self::new(Version::Unknown)
     }
@@ -59,25 +59,24 @@ impl ParseCache {
         Self { version, texts: Vec::new(), rendering: None }
     }
 
-    /// Returns the version of `YuniKorn` that reads the texts.
+    /// Returns the version of `YuniKorn` whose rules apply.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// Sets the version, and forgets everything where it is another one.
+    /// Sets the version, and clears the cache if the version changes.
     pub(crate) fn set_version(&mut self, version: Version) {
         if self.version != version {
             *self = Self::new(version);
         }
     }
 
-    /// Reads a text, or returns the cached reading.
+    /// Parses a text, or returns the cached result.
     pub fn read(&mut self, text: &str) -> Arc<ParsedConfig> {
         self.cached_or(text, |version| verdict(text, &[], version))
     }
 
-    /// Reads a text that may be one of ours, without our header: without it, the text is the one that was
-    /// rendered.
+    /// Parses a text that may be ours, without our header: the rest is the rendered text.
     pub(crate) fn parse_live(&mut self, text: &str) -> Arc<ParsedConfig> {
         self.read(Some(header::strip(text)).filter(|body| !body.is_empty()).unwrap_or(text))
     }
@@ -85,27 +84,27 @@ impl ParseCache {
     /// Returns the queues of a text that may be one of ours.
     ///
     /// # Errors
-    /// Fails when a running scheduler does not load the text.
+    /// Fails when a running scheduler would not load the text.
     pub fn parse_accepted(&mut self, text: &str) -> Result<Arc<Config>, String> {
         let reading = self.parse_live(text);
         match reading.refusal {
             None => Ok(reading.tree.clone().unwrap_or_default()),
-            // YuniKorn's messages name lines, and it counts those of our header as well.
+            // YuniKorn's messages refer to line numbers that include the lines of our header.
             Some(_) => Err(verdict(text, &[], self.version).refusal().unwrap_or_default()),
         }
     }
 
-    /// Edits a text, and reads the result.
+    /// Edits a text, and parses the result.
     ///
     /// # Errors
-    /// Fails when the text cannot be edited in those locations alone.
+    /// Fails when the text cannot be edited only in those places.
     pub(crate) fn edited(&mut self, text: &str, edits: &[Edit]) -> Result<Arc<ParsedConfig>, Diagnostic> {
         let (text, proof) = edit::draft(text, edits)?;
         let document = proof.read(&text)?;
         Ok(self.of_document(&text, document))
     }
 
-    /// Reads a text whose document was parsed already.
+    /// Parses a text whose document was already parsed.
     fn of_document(&mut self, text: &str, document: NodeIn<'_>) -> Arc<ParsedConfig> {
         self.cached_or(text, |version| verdict_of(text, document, &[], version))
     }
@@ -137,7 +136,7 @@ impl ParseCache {
         self.rendering = Some(Rendering { base, grants, body });
     }
 
-    /// Removes the texts that the plan that was just made did not use.
+    /// Removes texts that the most recent plan did not use.
     pub(crate) fn forget_unused(&mut self) {
         self.texts.retain(|(_, used)| *used);
         self.texts.iter_mut().for_each(|(_, used)| *used = false);
@@ -217,7 +216,7 @@ mod tests {
         let again = cache.read(TEXT);
         assert!(
             cache.rendered(&again, &grants).is_none(),
-            "the base was read anew, since nobody had asked for it"
+            "the base was parsed, because it was not in the cache"
         );
     }
 }

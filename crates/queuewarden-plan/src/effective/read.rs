@@ -16,27 +16,27 @@ use crate::snapshot::{
 };
 use yunikorn::Config;
 
-/// The longest time that a reload may take before it counts as failed.
+/// The longest time that a reload may take before it is considered failed.
 pub(crate) const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
-/// Most unreadable settings that a message names.
+/// Maximum number of unreadable settings in a message.
 const SHOWN: usize = 3;
-/// The longest time between two attempts to make the scheduler take the text.
+/// The longest time between two attempts to make the scheduler load the text.
 const LONGEST: SignedDuration = SignedDuration::from_mins(10);
 
-/// The message where no scheduler is queried.
-const NOT_VERIFIED: &str = "whether the scheduler runs it is not verified: spec.schedulerUrl of YuniKornConfig `default` lets \
-                            queuewarden compare";
+/// The message if no scheduler is queried.
+const NOT_VERIFIED: &str = "it is not verified that the scheduler runs it: with spec.schedulerUrl of \
+                            YuniKornConfig `default`, queuewarden can compare";
 
 /// The result of the comparison.
 pub(crate) struct LoadedCondition {
     /// Condition `Loaded`.
     pub finding: Finding,
-    /// The time to write the text again under a new revision, if it is not loaded until then.
+    /// When to write the text again under a new revision, if it is not loaded until then.
     pub reassert_at: Option<Timestamp>,
 }
 
-/// Compares what the scheduler reports with `expected`, the checksum of the text that it should run.
-/// `ignored` is why a running scheduler loads no text from the ConfigMaps, where that is known.
+/// Compares the scheduler's report with `expected`, the checksum of the text that it should run. `ignored`
+/// explains why a running scheduler loads no text from the ConfigMaps, if that is known.
 pub(crate) fn loaded(
     has_url: bool,
     expected: &str,
@@ -47,21 +47,22 @@ pub(crate) fn loaded(
     let checksum = observed.read_back.as_ref().map(|read_back| &read_back.checksum);
     let finding = match (checksum, ignored) {
         (_, Some((reason, why))) if !has_url => {
-            Finding::no(Type::Loaded, reason, format!("the scheduler takes no new configuration: {why}"))
+            Finding::no(Type::Loaded, reason, format!("the scheduler accepts no new configuration: {why}"))
         }
         _ if !has_url => Finding::unknown(Type::Loaded, Reason::NotVerified, NOT_VERIFIED),
         (None, _) => {
-            Finding::unknown(Type::Loaded, Reason::LoadPending, "the scheduler has not been asked yet")
+            Finding::unknown(Type::Loaded, Reason::LoadPending, "the scheduler has not been queried yet")
         }
         (Some(Err(NoChecksum { reason, message })), _) => {
             Finding::unknown(Type::Loaded, *reason, message.clone())
         }
         (Some(Ok(actual)), _) if actual == expected => {
-            let message = "the scheduler runs the configuration of the ConfigMaps";
+            let message = "the scheduler runs the configuration in the ConfigMaps";
             Finding::yes(Type::Loaded, Reason::Loaded, message)
         }
         (Some(Ok(_)), Some((reason, why))) => {
-            let message = format!("the scheduler runs another configuration and takes no new one: {why}");
+            let message =
+                format!("the scheduler runs a different configuration and accepts no new one: {why}");
             Finding::no(Type::Loaded, reason, message)
         }
         (Some(Ok(_)), None) => return not_taken(observed, now),
@@ -72,13 +73,13 @@ pub(crate) fn loaded(
 /// The text that the scheduler runs.
 #[derive(Debug, Clone)]
 pub(crate) enum SchedulerQueues {
-    /// The text in force, as far as is known.
+    /// The text in force, according to everything that is known.
     InForce,
     /// Another text.
     Other {
         /// Its queues.
         tree: Arc<Config>,
-        /// True if the scheduler reported it last, or may have taken over another one since.
+        /// True if the scheduler was the last to report it, but may have loaded another one since.
         reported: bool,
     },
     /// It is unknown.
@@ -108,8 +109,8 @@ pub(crate) fn runs(
     tree.map_or(SchedulerQueues::Unknown, |tree| SchedulerQueues::Other { tree, reported })
 }
 
-/// Returns why a running scheduler loads no text of the output, whatever is written there. A scheduler that
-/// is queried reads the key that it is observed to read, whichever `service.policyGroup` names.
+/// Explains why a running scheduler loads no text of the output, regardless of its content. A scheduler that
+/// is queried is observed to read a particular key, even if `service.policyGroup` names another.
 pub(crate) fn ignored(snapshot: &Snapshot, env: &EffectiveConfig) -> Option<(Reason, String)> {
     let spec = snapshot.spec()?;
     if !env.flat.hot_refresh() {
@@ -120,15 +121,16 @@ pub(crate) fn ignored(snapshot: &Snapshot, env: &EffectiveConfig) -> Option<(Rea
     let unreadable: Vec<_> = unreadable.map(|(key, _)| format!("`{key}`")).collect();
     let why = if spec.output_config_map != YUNIKORN_CONFIGS {
         format!(
-            "YuniKorn reads ConfigMaps {YUNIKORN_DEFAULTS} and {YUNIKORN_CONFIGS}, and spec.output names `{}`",
+            "YuniKorn reads ConfigMaps {YUNIKORN_DEFAULTS} and {YUNIKORN_CONFIGS}, but spec.output names `{}`",
             spec.output_config_map
         )
     } else if !unreadable.is_empty() {
         let keys = unreadable.join(", ");
-        format!("it cannot read the value of {keys}, and ignores every change until that is corrected")
+        format!("it cannot read the value of {keys} and ignores every change until that is corrected")
     } else if let Some(next) = env.next_key.as_ref().filter(|_| spec.scheduler.is_none()) {
         format!(
-            "`service.policyGroup` names key `{next}`, which YuniKorn reads once it is restarted, and key `{}` is kept up",
+            "`service.policyGroup` names key `{next}`, which YuniKorn reads only after a restart; key `{}` \
+             is kept up to date",
             env.key
         )
     } else {
@@ -144,40 +146,41 @@ fn not_taken(observed: &Observed, now: Timestamp) -> LoadedCondition {
     let patient =
         observed.reasserts == 0 || (observed.reasserts == 1 && now.duration_since(since) < PATIENCE);
     let finding = if patient {
-        Finding::no(Type::Loaded, Reason::LoadPending, "written, and not yet loaded by the scheduler")
+        Finding::no(Type::Loaded, Reason::LoadPending, "written, but not yet loaded by the scheduler")
     } else {
         Finding::no(
             Type::Loaded,
             Reason::SchedulerRejected,
-            "the scheduler keeps running another configuration: it refused this one (its log says why, \
-             \"reload configuration failed\"), or hot refresh was off when it started, or the URL leads to another scheduler",
+            "the scheduler still runs a different configuration: it refused this one (look for \"reload \
+             configuration failed\" in its log), hot refresh was off when it started, or the URL leads to a \
+             different scheduler",
         )
     };
     LoadedCondition { finding, reassert_at }
 }
 
-/// What was read of a snapshot, before any object is resolved.
+/// The data read from a snapshot, before any object is resolved.
 pub(crate) struct ReadState<'a> {
     pub snapshot: &'a Snapshot,
     pub config: &'a ConfigEntry,
     pub spec: &'a ConfigSpec,
     pub env: EffectiveConfig,
-    /// The base, or condition `BaseResolved` when there is none.
+    /// The base, or condition `BaseResolved` if no base is available.
     pub base: Result<Base, Finding>,
-    /// The base to render from: the last good one where the current base is invalid.
+    /// The base to render from, which is the last good one if the current base is invalid.
     pub from: Option<Base>,
-    /// The text in the output under the key; `None` when there is none.
+    /// The text under the key in the output; `None` if the key does not exist.
     pub current: Option<Arc<ParsedConfig>>,
     /// The text that this process wrote last under the key.
     pub written: Option<Arc<ParsedConfig>>,
     /// The text that the scheduler was last proven to run.
     pub proven: Option<Arc<ParsedConfig>>,
     pub loaded: LoadedCondition,
-    /// Condition `Loaded` as objects see it, where it differs.
+    /// Condition `Loaded` as objects see it, if it differs.
     pub uncertain: Option<Finding>,
     /// The text that the scheduler runs.
     pub runs: SchedulerQueues,
-    /// The time to write the text again because the scheduler does not load it, where that is our task.
+    /// When to write the text again because the scheduler does not load it, if that is up to us.
     pub reassert_at: Option<Timestamp>,
 }
 
@@ -200,8 +203,7 @@ pub(crate) fn read<'a>(snapshot: &'a Snapshot, cache: &mut ParseCache) -> Option
     let mut runs = runs(snapshot, &env, &loaded.finding, cache);
     let mut uncertain = None;
     if spec.mode == Mode::Enforce && snapshot.is_fenced() && matches!(runs, SchedulerQueues::InForce) {
-        let message =
-            "another write of the output may still be accepted, so it is not certain which text is in force";
+        let message = "a different write of the output may still be accepted, so it is uncertain which text is in force";
         uncertain = Some(Finding::unknown(Type::Loaded, Reason::LoadPending, message));
         let other = |tree| SchedulerQueues::Other { tree, reported: false };
         runs = env.tree.clone().map_or(SchedulerQueues::Unknown, other);
@@ -226,11 +228,11 @@ pub(crate) fn read<'a>(snapshot: &'a Snapshot, cache: &mut ParseCache) -> Option
 }
 
 impl ReadState<'_> {
-    /// Returns the queues that objects are resolved against: the base's, or the live ones if no base is
-    /// known. `YuniKorn`'s built-in default is neither.
+    /// Returns the queues that objects are resolved against: the base's or, if no base is known, the live
+    /// ones. `YuniKorn`'s built-in default is not used.
     ///
     /// # Errors
-    /// The message of the missing base if there are none.
+    /// The message about the missing base if there are no queues.
     pub(crate) fn queues(&self) -> Result<&Config, &str> {
         let live = self.env.tree.as_deref().filter(|_| self.env.source != TextSource::BuiltIn);
         let tree = self.from.as_ref().map(|base| &*base.tree).or(live);

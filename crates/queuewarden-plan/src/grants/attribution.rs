@@ -1,8 +1,8 @@
-//! Names the users and groups of an ACL in words, and attributes each ACL of the text to the objects that
+//! Describes the users and groups of an ACL in words, and attributes each ACL of the text to the objects that
 //! write it, to show where a grant comes from.
 //!
 //! Two texts can be queried: the desired text of a plan ([`desired`]), and the current text in the output,
-//! whose contributions the objects' statuses record ([`in_force`]).
+//! for which the objects' statuses record the contributions ([`in_force`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -23,14 +23,14 @@ const SHOWN: usize = 10;
 
 /// Returns an ACL in words: `users sue, bob and groups dev`, `everyone`, `nobody`.
 pub(crate) fn people(acl: &Acl, aliased: &Aliased) -> String {
-    // Room for most, so that the text is not moved name by name.
+    // Enough space for most messages, so that the text is not reallocated for each name.
     let mut text = String::with_capacity(64);
     push_people(&mut text, acl, aliased);
     text
 }
 
-/// Appends an ACL for people to a text. There may be ten thousand ACLs, and formatting takes several times as
-/// long.
+/// Appends an ACL in words to a text. This avoids formatting macros, which take several times as long,
+/// because there may be ten thousand ACLs.
 pub(crate) fn push_people(text: &mut String, acl: &Acl, aliased: &Aliased) {
     if acl.is_everyone() || acl.is_nobody() {
         return text.push_str(if acl.is_everyone() { "everyone" } else { "nobody" });
@@ -84,16 +84,16 @@ pub struct Attribution {
     pub partition: Arc<str>,
     /// The queue.
     pub queue: QueuePath,
-    /// The right that the ACL is about.
+    /// The right that the ACL grants.
     pub right: Right,
     /// The grants of each `QueueAcl` in it, sorted by name.
     pub objects: Vec<Part>,
-    /// True if the base's own ACL stays beside them: when all of them set `Extend`.
+    /// True if the base's own ACL remains in force, which it does if all objects set `Extend`.
     pub base_stays: bool,
 }
 
 impl Attribution {
-    /// Makes that of an ACL that no object writes yet.
+    /// Creates the attribution of an ACL that no object writes yet.
     fn new((partition, queue, right): AclLocation) -> Self {
         Self { partition, queue, right, objects: Vec::with_capacity(1), base_stays: true }
     }
@@ -104,7 +104,8 @@ impl Attribution {
         self.base_stays &= base_acl == BaseAcl::Extend;
     }
 
-    /// Returns the base's own ACL where it stays; nobody where it does not, and where the base is not known.
+    /// Returns the base's own ACL if it stays in force. Returns nobody if it is replaced or the base is
+    /// unknown.
     pub fn of_base(&self, base: Option<&Config>) -> Acl {
         base.filter(|_| self.base_stays).map(|base| self.acl_in(base)).unwrap_or_default()
     }
@@ -124,12 +125,12 @@ pub struct Part {
     pub name: Arc<str>,
     /// The users and groups that have the right by it.
     pub acl: Acl,
-    /// The time from which on it grants nothing.
+    /// When the grant ends.
     pub until: Option<Timestamp>,
 }
 
-/// Returns the contributions of the resolved objects to the text of a plan: `grants`, in which each takes
-/// part as `by_object` records.
+/// Returns the contributions of the resolved objects to the text of a plan. `by_object` records each object's
+/// part in `grants`.
 pub(crate) fn desired(
     objects: &[Resolved<'_>],
     grants: &AclDecisions,
@@ -156,7 +157,7 @@ fn by_name(mut found: Vec<Attribution>) -> Arc<[Attribution]> {
 }
 
 /// Returns the contributions of the objects to the output when their statuses were written. Texts that cannot
-/// be read contribute nothing.
+/// be parsed contribute nothing.
 pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Arc<[Attribution]> {
     let mut found: BTreeMap<(&str, QueuePath, Right), Attribution> = BTreeMap::new();
     for entry in entries {
@@ -174,7 +175,7 @@ pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Arc<[Attribution]> {
     by_name(found.into_values().collect())
 }
 
-/// Describes each ACL of the base that objects replaced before and that none replaces after.
+/// Describes each ACL of the base that objects replaced before but no object replaces afterwards.
 pub fn returning(before: &[Attribution], after: &[Attribution], base: &Config) -> Vec<String> {
     let key = |part: &Attribution| (Arc::clone(&part.partition), part.queue.clone(), part.right);
     let replaced: BTreeSet<_> = after.iter().filter(|part| !part.base_stays).map(key).collect();
@@ -182,8 +183,8 @@ pub fn returning(before: &[Attribution], after: &[Attribution], base: &Config) -
     let returning = free.map(|part| (part, part.acl_in(base))).filter(|(_, acl)| !acl.is_nobody());
     let described = returning.map(|(Attribution { queue, right, .. }, acl)| {
         format!(
-            "the base's own {} of queue `{queue}` is in force again, which gives it to {}: to keep the queue \
-             closed, change the base first",
+            "the base's own {} of queue `{queue}` is in force again and gives access to {}: to keep the \
+             queue closed, change the base first",
             right.key(),
             people(&acl, &Aliased::default())
         )
@@ -191,8 +192,8 @@ pub fn returning(before: &[Attribution], after: &[Attribution], base: &Config) -
     described.collect()
 }
 
-/// Returns the people who have a right on a queue, by its ACLs and those above, from `end` on: without the
-/// grants that end by then.
+/// Returns the people who have a right on a queue, through its ACLs and those above, from `end` on: without
+/// the grants that end by then.
 pub(crate) fn left(
     attributions: &[Attribution],
     base: Option<&Config>,

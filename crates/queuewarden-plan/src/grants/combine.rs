@@ -1,8 +1,8 @@
-//! Computes the desired ACLs of a plan: per queue and right, the union of what the objects grant.
+//! Computes the desired ACLs of a plan: per queue and right, the union of the objects' grants.
 //!
-//! A right that any object of a queue sets is the union over those objects. The base's own value is replaced,
-//! unless all of them set `Extend`. A right that none of them sets keeps the base's text. So the order of the
-//! objects never matters.
+//! A right that any object of a queue sets is the union over those objects. It replaces the base's own value
+//! unless all of them set `Extend`. A right that no object sets keeps the base's text. The order of the
+//! objects therefore never matters.
 
 use std::sync::Arc;
 
@@ -11,13 +11,12 @@ use crate::grants::{Contribution, Resolved};
 use crate::snapshot::BaseAcl;
 use yunikorn::{Acl, Config, QueuePath, Right};
 
-/// The indexes in the grants at which each object takes part, in the order of the objects: at most one for
-/// each right.
+/// For each object, in order, the indexes of the grants it takes part in: at most one for each right.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ByObject(Vec<[Option<usize>; Right::ALL.len()]>);
 
 impl ByObject {
-    /// Returns the decisions, by right, that an object makes about its queue together with others.
+    /// Returns the decisions, by right, that an object takes part in.
     pub(crate) fn decisions<'g>(
         &self,
         grants: &'g AclDecisions,
@@ -27,7 +26,7 @@ impl ByObject {
         decided.map(|((.., right), decided)| (*right, decided)).collect()
     }
 
-    /// Returns the indexes in the grants at which an object takes part.
+    /// Returns the indexes of the grants that an object takes part in.
     pub(crate) fn positions(&self, object: usize) -> impl Iterator<Item = usize> {
         self.0.get(object).into_iter().flatten().flatten().copied()
     }
@@ -35,7 +34,8 @@ impl ByObject {
 
 /// The part of an object in one ACL.
 struct Part<'a> {
-    /// The beginning of the path below the root, as a number: quick to compare, and in the same order.
+    /// The beginning of the path below the root, as a number that is quick to compare and sorts in the same
+    /// order.
     start: u64,
     key: (&'a Arc<str>, &'a QueuePath, Right),
     index: usize,
@@ -48,7 +48,7 @@ pub(crate) fn decide<'a>(objects: impl IntoIterator<Item = &'a Resolved<'a>>, tr
     decide_by_object(objects, tree).0
 }
 
-/// Does the same, and returns which decisions each object takes part in.
+/// Like [`decide`], but also returns which decisions each object takes part in.
 pub(crate) fn decide_by_object<'a>(
     objects: impl IntoIterator<Item = &'a Resolved<'a>>,
     tree: &Config,
@@ -79,7 +79,7 @@ pub(crate) fn decide_by_object<'a>(
                 *free = Some(grants.len());
             }
         }
-        // The base's own ACL: nobody where there is none.
+        // The base's own ACL, which is nobody if the base does not set it.
         let queue_in_base = contribution.queue_in(tree);
         let base = queue_in_base.map_or_else(Acl::nobody, |queue| acl_of(queue, *right));
         let (acl, taken) = join(&base, parts);
@@ -96,7 +96,7 @@ fn start(queue: &QueuePath) -> u64 {
     u64::from_be_bytes(std::array::from_fn(|_| bytes.next().unwrap_or_default()))
 }
 
-/// Joins the parts of one ACL: returns the desired ACL, and what it takes away from the base's.
+/// Joins the parts of one ACL. Returns the desired ACL, and the entries of the base's ACL that it removes.
 fn join(base: &Acl, parts: &[Part<'_>]) -> (Acl, Acl) {
     let extend = parts.iter().all(|part| part.contribution.base_acl == BaseAcl::Extend);
     let start = if extend { base.clone() } else { Acl::nobody() };

@@ -2,9 +2,9 @@
 //! change no decision: access only adds up towards the root, so a wildcard above makes the others redundant.
 //!
 //! An object that becomes invalid keeps its last valid version. Its status records that version, but a status
-//! is written after the text, may be late for long, and may be lost. So a written text carries the grants of
-//! the objects whose status does not record them yet. Nothing that stays in force exceeds the text that was
-//! written last: withdrawn access does not come back.
+//! is written after the text, may be very late, and may be lost. A written text therefore carries the grants
+//! of the objects whose status does not record them yet. Nothing that stays in force exceeds the text that
+//! was written last, so withdrawn access does not come back.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use yunikorn::config::Queue;
 use yunikorn::{Acl, Config, Identity, QueuePath, Right};
 use yunikorn_access::alias;
 
-/// The ACLs that an object sets, by right as in [`Right::ALL`].
+/// The ACLs that an object sets, by right, in the order of [`Right::ALL`].
 pub(crate) type Acls = [Option<Acl>; Right::ALL.len()];
 
 /// The ACLs that one object adds to one queue.
@@ -38,11 +38,11 @@ pub(crate) struct Contribution {
     pub by_right: Acls,
     /// The choice of keeping or replacing the base's own ACL.
     pub base_acl: BaseAcl,
-    /// The time from which on it grants nothing.
+    /// When the grant ends.
     pub expires_at: Option<Timestamp>,
-    /// The queue's administrator in whose name it is written.
+    /// The queue administrator who wrote it, for a delegated object.
     pub delegated_by: Option<Identity>,
-    /// The aliases that are left out, because nothing writes them into the pods.
+    /// The aliases that are left out, because no webhook writes them into the pods.
     pub left_out: Acl,
 }
 
@@ -62,15 +62,15 @@ impl Contribution {
         tree.partition(&self.partition)?.queue_near(self.position, &self.queue)
     }
 
-    /// Returns the same with empty ACLs: an object that is suspended or being deleted grants nothing, and
-    /// still replaces the base's ACLs.
+    /// Returns the contribution with empty ACLs: an object that is suspended or being deleted grants nothing,
+    /// but still replaces the base's ACLs.
     pub(crate) fn closing(self) -> Self {
         Self { by_right: self.by_right.map(|acl| acl.map(|_| Acl::nobody())), ..self }
     }
 
-    /// Returns the same without the aliases, after `before` was in force; `None` if nothing is left of it. A
-    /// right that only aliases hold is left alone, so that nobody loses access to a grant that nobody gets.
-    /// If it was in force, it stays set: the base's own ACL must not come back.
+    /// Returns the contribution without aliases, after `before` was in force; `None` if nothing is left of
+    /// it. A right that only aliases hold is left out, so that no one loses access to a grant that no one
+    /// gets. If it was in force, it stays set, because the base's own ACL must not come back.
     pub(super) fn without_aliases(self, before: Option<&QueueAclInForce>) -> Option<Self> {
         if !self.acls().any(|(_, acl)| alias::may_name(acl.groups().as_str())) {
             return Some(self);
@@ -95,7 +95,7 @@ impl Contribution {
         by_right.iter().any(Option::is_some).then_some(Self { by_right, left_out, ..self })
     }
 
-    /// Returns the same, limited to what `tree` grants at the queue.
+    /// Returns the contribution, limited to what `tree` grants at the queue.
     pub(crate) fn limited_to(self, tree: Option<&Config>) -> Self {
         let queue = tree.and_then(|tree| self.queue_in(tree));
         let by_right = Right::ALL.map(|right| {
@@ -125,7 +125,7 @@ impl Contribution {
             && self.base_acl == memory.base_acl
     }
 
-    /// Returns the form in which the status records it.
+    /// Returns its record for the status.
     pub(crate) fn in_force(&self) -> QueueAclInForce {
         let [submit, admin] = Right::ALL.map(|right| self.grant(right).map(Acl::explicit));
         QueueAclInForce {
@@ -140,7 +140,7 @@ impl Contribution {
     }
 }
 
-/// The reason why an object is not accepted.
+/// Why an object is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ObjectRefusal {
     /// The reason of `Accepted=False`.
@@ -154,19 +154,19 @@ pub(crate) struct ObjectRefusal {
 pub(crate) struct Resolved<'a> {
     /// The object.
     pub entry: &'a QueueAclEntry,
-    /// The object's contribution, or the reason why it is refused.
+    /// The object's contribution, or why it is refused.
     pub outcome: Result<Contribution, ObjectRefusal>,
-    /// The version that stays in force although the object is refused: the last valid one of an invalid
-    /// object, and the replacement of the base's ACLs by a suspended one.
+    /// The version that stays in force although the object is refused: the last valid version of an invalid
+    /// object, or a suspended object's replacement of the base's ACLs.
     pub last_valid: Option<Box<Contribution>>,
-    /// The grants that an object outside its time window would make within it.
+    /// The grants of an object outside its time window that it would make within the window.
     pub lapsed: Option<Box<Contribution>>,
-    /// Warnings about an object that is accepted all the same.
+    /// Warnings about an object that is accepted nevertheless.
     pub warnings: Vec<Diagnostic>,
 }
 
 impl Resolved<'_> {
-    /// Returns what it adds to the plan: its current version, or else the last valid one.
+    /// Returns its contribution to the plan: from its current version, or else from its last valid one.
     pub(crate) fn contribution(&self) -> Option<&Contribution> {
         self.outcome.as_ref().ok().or(self.last_valid.as_deref())
     }
@@ -195,9 +195,9 @@ pub(crate) fn joined<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) 
     diagnostics.into_iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the queue and the ACL because of which `right` on the contribution's queue changes nothing in
-/// `tree`: an ACL above, or another one of the queue itself, admits everyone. `adminacl` grants submit as
-/// well (yunikorn-core `queue.go:798-822`).
+/// Returns the queue and the ACL that make `right` on the contribution's queue redundant in `tree`: an ACL
+/// above it, or another ACL of the queue itself, admits everyone. `adminacl` grants submit as well
+/// (yunikorn-core `queue.go:798-822`).
 pub(crate) fn redundant(
     tree: &Config,
     contribution: &Contribution,
@@ -220,7 +220,7 @@ pub(crate) fn redundant(
 }
 
 fn everyone(queue: &Queue, right: Right) -> bool {
-    // Nearly no ACL admits everyone, and this check avoids parsing the others.
+    // Very few ACLs admit everyone; this check avoids parsing the others.
     text_of(queue, right).is_some_and(|text| text.contains('*')) && acl_of(queue, right).is_everyone()
 }
 
@@ -232,14 +232,15 @@ pub(crate) fn open_root(tree: &Config) -> Option<(&str, Right)> {
     })
 }
 
-/// Most bytes of ACLs and names that are noted: the annotations of an object have 256 KiB together. Of the
-/// other objects, only the access that their status and the text both grant stays in force.
+/// Maximum bytes of ACLs and names in the notes, because an object's annotations are limited to 256 KiB in
+/// total. For objects without a note, only the access that both their status and the text grant stays in
+/// force.
 const MAX_BYTES: usize = 96 * 1024;
 
-/// The grants of a text, by the uids of the objects; `None` for an object that it grants nothing.
+/// The grants of a text, by the uids of the objects; `None` for an object that gets nothing from it.
 type Notes = BTreeMap<String, Option<QueueAclInForce>>;
 
-/// The text that was written last, and the notes beside it.
+/// The text that was written last, and the notes on the same ConfigMap.
 #[derive(Debug)]
 pub(crate) struct InForceRecord<'a> {
     /// The output, which has the notes.
@@ -257,15 +258,15 @@ impl InForceRecord<'_> {
         }
     }
 
-    /// Returns whether a text grants something else of an object than is in force. A partial text adds
-    /// nothing.
+    /// Returns whether a text grants something other than the version of an object in force. A partial text
+    /// adds nothing.
     pub(crate) fn differs(&self, partial: Option<&Config>, object: &Resolved<'_>) -> bool {
         let was = self.in_force(object.entry);
         (partial.is_none() || was.is_some()) && !remembers(was, granted(partial, object).as_deref())
     }
 }
 
-/// Returns what the output notes about an object. Objects from files have no uid, and so share one note.
+/// Returns the output's note about an object. Objects from files have no uid, so they would share one note.
 pub(crate) fn noted<'o>(
     output: Option<&'o ConfigMapState>,
     entry: &QueueAclEntry,
@@ -274,8 +275,9 @@ pub(crate) fn noted<'o>(
     output.in_force.get(&*entry.meta.uid).filter(|_| !entry.meta.uid.is_empty())
 }
 
-/// Returns what a text grants of the objects whose status does not record it; `None` where the output notes
-/// that already. A full text grants all that they contribute, a `partial` one what its queues contain.
+/// Returns notes about objects whose status does not record their grants in a text, or `None` if the output
+/// already has these notes. A full text grants everything that they contribute; a `partial` one grants what
+/// its queues contain.
 pub(crate) fn changed(
     partial: Option<&Config>,
     objects: &[Resolved<'_>],
@@ -297,8 +299,8 @@ pub(crate) fn changed(
     (before.map_or(!noted.is_empty(), |before| *before != noted)).then_some(noted)
 }
 
-/// Returns new notes if one of them is no longer true although the text stays: an object gave up access that
-/// another one, or the base, still grants. That access must not come back through this object.
+/// Returns new notes if one of them is no longer true although the text is unchanged: an object has given up
+/// access that another one, or the base, still grants. That access must not come back through this object.
 pub(crate) fn corrected(
     partial: Option<&Config>,
     objects: &[Resolved<'_>],
@@ -311,7 +313,7 @@ pub(crate) fn corrected(
     objects.iter().any(untrue).then(|| changed(partial, objects, Some(output))).flatten()
 }
 
-/// Returns what a text grants of an object.
+/// Returns the part of an object's contribution that a text grants.
 fn granted<'o>(partial: Option<&Config>, object: &'o Resolved<'_>) -> Option<Cow<'o, Contribution>> {
     let contribution = object.contribution()?;
     Some(match partial {
@@ -328,7 +330,7 @@ fn remembers(memory: Option<&QueueAclInForce>, granted: Option<&Contribution>) -
     }
 }
 
-/// Returns roughly the bytes that one object takes.
+/// Returns the approximate number of bytes that one object takes.
 fn size(granted: &QueueAclInForce) -> usize {
     let acls = [&granted.submit, &granted.admin].into_iter().flatten().map(String::len);
     let by = granted.delegated_by.iter().flat_map(|by| by.groups.iter().chain([&by.user]).map(String::len));

@@ -1,4 +1,4 @@
-//! Decides which objects that are written in the name of a queue's administrator count (delegation).
+//! Decides which objects written by queue administrators are in effect (delegation).
 //!
 //! Such an object counts while ACLs that do not depend on it make its writer administrator of its queue, or
 //! of one above. It is evaluated again in each round, regardless of any webhook: rights end, and a webhook
@@ -18,40 +18,40 @@ use go_compat::diag::quoted;
 use yunikorn::{Acl, Config, Identity, QueuePath, Right};
 use yunikorn_access::alias;
 
-/// The longest chain of administrators, each made by an object of the one before.
+/// The longest chain of administrators in which each one's right comes from an object of the previous one.
 pub(crate) const MAX_CHAIN: usize = 16;
-/// Bytes of ACLs that one writer's objects may add: all of it goes into one ConfigMap of 1 MiB, which others
-/// need as well.
+/// Bytes of ACLs that one writer's objects may add, because all ACLs share a ConfigMap of 1 MiB.
 pub(crate) const MAX_BYTES_OF_ONE: usize = 32 * 1024;
-/// Bytes of ACLs that all delegated objects may add, at most. The limit is lower if the base, other keys and
+/// Maximum bytes of ACLs that all delegated objects may add. The limit is lower if the base, other keys and
 /// the cluster administrators' objects leave less of the ConfigMap.
 pub(crate) const MAX_BYTES: usize = 256 * 1024;
 
-/// Most objects of one writer, including those that grant nothing now: each takes memory of the operator.
+/// Maximum number of objects of one writer, including objects that grant nothing now, because each takes
+/// memory in the operator.
 pub(crate) const MAX_OBJECTS_OF_ONE: usize = 200;
-/// Most delegated objects whose writers administer their queue.
+/// Maximum number of delegated objects whose writers administer their queue.
 pub(crate) const MAX_OBJECTS: usize = 2000;
-/// Bytes of the objects of one writer as they are stored ([`Meta::stored`](crate::snapshot::Meta::stored)),
-/// in force or not. With all 200 objects, each may have 655: a grant to five names takes 200, and `kubectl
-/// apply` adds the same again as an annotation.
+/// Maximum stored bytes of one writer's objects ([`Meta::stored`](crate::snapshot::Meta::stored)), in force
+/// or not. With all 200 objects, each may have 655: a grant to five names takes 200, and `kubectl apply` adds
+/// the same again as an annotation.
 pub(crate) const MAX_STORED_OF_ONE: usize = 128 * 1024;
-/// Bytes of all delegated objects as they are stored.
+/// Maximum stored bytes of all delegated objects.
 pub(crate) const MAX_STORED: usize = 1024 * 1024;
 
-/// The administrators of all queues, by the objects that count.
+/// The administrators of all queues, according to the objects in effect.
 pub(crate) struct Administrators<'a> {
     grants: AclDecisions,
     tree: &'a Config,
 }
 
 impl<'a> Administrators<'a> {
-    /// Takes the administrators from these objects and the base.
+    /// Collects the administrators from these objects and the base.
     pub(crate) fn new<'o>(objects: impl IntoIterator<Item = &'o Resolved<'o>>, tree: &'a Config) -> Self {
         Self { grants: combine::decide(objects, tree), tree }
     }
 
-    /// Returns whether `identity` administers a queue, by the ACLs of the queue and of those above. The queue
-    /// need not exist.
+    /// Returns whether `identity` administers a queue, through the ACLs of the queue or those above. The
+    /// queue need not exist.
     pub(crate) fn contain(&self, identity: &Identity, partition: &str, queue: &QueuePath) -> bool {
         self.queues(identity, partition, queue).next().is_some()
     }
@@ -66,7 +66,7 @@ impl<'a> Administrators<'a> {
         self.queues(identity, partition, queue).last()
     }
 
-    /// Returns the queue and those above whose ACL names `identity`, from below.
+    /// Returns each queue, from this one upwards, whose ACL names `identity`.
     fn queues(
         &self,
         identity: &Identity,
@@ -89,7 +89,8 @@ impl<'a> Administrators<'a> {
     }
 }
 
-/// Refuses the objects that do not count. Without any object, `room` bytes of the ConfigMap are left.
+/// Refuses the objects that are not in effect. `room` is the number of bytes in the ConfigMap that are free
+/// without any object.
 pub(crate) fn recheck(objects: &mut [Resolved<'_>], delegation: bool, tree: &Config, room: usize) {
     if objects.iter().all(|object| claim(object).is_none()) {
         return;
@@ -145,27 +146,27 @@ pub(crate) fn recheck(objects: &mut [Resolved<'_>], delegation: bool, tree: &Con
     }
 }
 
-/// The space in the API server that a change of a delegate's object takes once it is stored.
+/// The space in the API server that a delegate's object takes once it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Promise {
     /// The name of the object.
     pub name: String,
-    /// The administrator in whose name it is.
+    /// The administrator who wrote it.
     pub writer: String,
     /// Its bytes.
     pub stored: usize,
 }
 
-/// The reason why there is no space for a change.
+/// Why a change does not fit.
 pub(crate) enum NoSpace {
     /// Stored objects take it.
     Stored(String),
-    /// It was promised to changes that may not be stored yet.
+    /// The space is reserved for changes that may not be stored yet.
     Promised,
 }
 
-/// Checks that the limits have space for `wanted` beside the stored objects, and beside what was promised to
-/// other changes.
+/// Checks that `wanted` fits within the limits together with the stored objects and with changes that were
+/// already accepted.
 pub(crate) fn check_space(
     objects: &[Resolved<'_>],
     wanted: &Promise,
@@ -197,8 +198,8 @@ pub(crate) fn check_space(
     lacks(&stored).map_or(Ok(()), |_| Err(NoSpace::Promised))
 }
 
-/// Returns the administrator in whose name an object is, its partition and its queue. This includes objects
-/// that grant nothing now, because they are stored like the others.
+/// Returns the administrator who wrote an object, its partition and its queue. This includes objects that
+/// grant nothing now, because they are stored too.
 fn claim<'o>(object: &'o Resolved<'_>) -> Option<(&'o Identity, &'o str, QueuePath)> {
     if let Some(it) = object.contribution() {
         return Some((it.delegated_by.as_ref()?, &it.partition, it.queue.clone()));
@@ -207,11 +208,12 @@ fn claim<'o>(object: &'o Resolved<'_>) -> Option<(&'o Identity, &'o str, QueuePa
     Some((spec.delegated_by.as_ref()?, &spec.partition, QueuePath::parse(&spec.queue).ok()?))
 }
 
-/// Returns why an object does not count, regardless of who administers what.
+/// Returns why an object is not in effect, regardless of who administers what.
 fn never(contribution: &Contribution, delegation: bool, deleting: bool) -> Option<String> {
     if !delegation {
         return Some(
-            "it is written in the name of a queue's administrator (`delegatedBy`), and `delegation` of YuniKornConfig `default` is Disabled"
+            "it is written in the name of a queue administrator (`delegatedBy`), but `delegation` of \
+             YuniKornConfig `default` is Disabled"
                 .to_owned(),
         );
     }
@@ -220,27 +222,28 @@ fn never(contribution: &Contribution, delegation: bool, deleting: bool) -> Optio
     content(queue, *base_acl).or_else(granted).map(str::to_owned)
 }
 
-/// Returns why a grant on this queue with this `baseAcl` is never delegated; `None` if it may be.
+/// Returns why a grant on this queue with this `baseAcl` can never be delegated, or `None` if it can.
 pub(crate) fn content(queue: &QueuePath, base_acl: BaseAcl) -> Option<&'static str> {
     if queue.is_root() {
-        return Some("queue `root` is not delegated: only cluster administrators grant on it");
+        return Some("queue `root` cannot be delegated: only cluster administrators can grant on it");
     }
     (base_acl != BaseAcl::Extend).then_some(
-        "an administrator of a queue adds to what cluster administrators grant, and takes nothing of it away: write \
-         `baseAcl: Extend`",
+        "queue administrators can add to the access that cluster administrators grant, but not remove it: \
+         write `baseAcl: Extend`",
     )
 }
 
-/// Returns why these ACLs are never delegated; `None` if they may be.
+/// Returns why these ACLs can never be delegated, or `None` if they can.
 pub(crate) fn granted(acls: &Acls) -> Option<&'static str> {
     let [_, admin] = acls;
     if admin.as_ref().is_some_and(Acl::is_everyone) {
         return Some(
-            "it makes everyone administrator: name users or groups, or ask a cluster administrator to write `admin: {everyone: true}`",
+            "it makes everyone an administrator: name users or groups, or ask a cluster administrator to \
+             write `admin: {everyone: true}`",
         );
     }
     acls.iter().flatten().all(Acl::is_nobody).then_some(
-        "it grants nobody anything, and an administrator of a queue takes nothing away: name users or groups, or delete it",
+        "it grants nothing, and queue administrators cannot remove access: name users or groups, or delete it",
     )
 }
 
@@ -252,7 +255,7 @@ pub(crate) fn no_administrator(contribution: &Contribution) -> String {
 
 /// Returns the message that `who` does not administer the queue.
 pub(crate) fn not_administered(who: &str, queue: &QueuePath) -> String {
-    format!("{who} does not administer queue `{queue}` or one above it, by ACLs other than this object's")
+    format!("{who} does not administer queue `{queue}` or a queue above it through any other object's ACLs")
 }
 
 /// Formats an identity for a message: `user "sue" (groups "ops")`.
@@ -264,7 +267,7 @@ pub(crate) fn shown(by: &Identity) -> String {
     format!("user {} (groups {})", quoted(&by.user), groups.join(", "))
 }
 
-/// Refuses an object; one that was refused already keeps that reason.
+/// Refuses an object. An object that was refused earlier keeps its reason.
 fn refuse(object: &mut Resolved<'_>, reason: Reason, message: String) {
     object.last_valid = None;
     if object.outcome.is_ok() {
@@ -301,7 +304,7 @@ impl DelegatedSize {
         Self { most, ..Self::default() }
     }
 
-    /// Counts an object of a writer that takes `stored` bytes, or returns why there is no space for it.
+    /// Adds a writer's object of `stored` bytes, or returns why it does not fit.
     fn count(&mut self, user: &str, stored: usize) -> Option<String> {
         let message = self.lacks(user, stored);
         if message.is_none() {
@@ -310,7 +313,7 @@ impl DelegatedSize {
         message
     }
 
-    /// Counts an object of a writer that is stored.
+    /// Adds a stored object of a writer.
     fn add(&mut self, user: &str, stored: usize) {
         for space in [self.of_one.entry(user.to_owned()).or_default(), &mut self.all] {
             space.objects = space.objects.saturating_add(1);
@@ -318,18 +321,18 @@ impl DelegatedSize {
         }
     }
 
-    /// Returns why there is no space for an object of a writer that takes `stored` bytes.
+    /// Returns why a writer's object of `stored` bytes does not fit.
     fn lacks(&self, user: &str, stored: usize) -> Option<String> {
         let (all, none) = (&self.all, Space::default());
         let one = self.of_one.get(user).unwrap_or(&none);
         if one.objects >= MAX_OBJECTS_OF_ONE {
             return Some(format!(
-                "this writer has {MAX_OBJECTS_OF_ONE} objects already: delete some, name several users and groups in one, or ask a cluster \
-                 administrator"
+                "this writer already has {MAX_OBJECTS_OF_ONE} objects: delete some, combine several users \
+                 and groups in one object, or ask a cluster administrator"
             ));
         }
         if all.objects >= MAX_OBJECTS {
-            return Some(format!("there are {MAX_OBJECTS} delegated objects already: delete some"));
+            return Some(format!("there are already {MAX_OBJECTS} delegated objects: delete some"));
         }
         if one.stored.saturating_add(stored) > MAX_STORED_OF_ONE {
             return Some(format!(
@@ -372,8 +375,8 @@ mod tests {
     use super::*;
     use yunikorn::acl::Acl;
 
-    /// Returns an object of `writer` that adds so many names of 63 bytes, each with its comma but the last,
-    /// or one of a single byte.
+    /// Returns an object of `writer` that adds this many names of 63 bytes, each with its comma except the
+    /// last, or one of a single byte.
     fn adds(writer: usize, names: usize) -> Contribution {
         let name = |number| if names == 1 { "a".to_owned() } else { format!("u{number:062}") };
         let users: Vec<_> = (0..names).map(name).collect();
@@ -397,7 +400,7 @@ mod tests {
                 assert_eq!(room.count(&format!("writer{writer}"), 1), None);
             }
             let one = room.count(&format!("writer{writer}"), 1).unwrap();
-            assert!(one.contains("this writer has 200 objects"), "{one}");
+            assert!(one.contains("this writer already has 200 objects"), "{one}");
         }
         let all = room.count("another", 1).unwrap();
         assert!(all.contains("2000 delegated objects"), "{all}");

@@ -1,5 +1,5 @@
-//! Finds every entry that names a user or a group, whether it is in force or not, for a person who leaves: in
-//! `QueueAcl`s, in the base, in the text in force, and in the lists of the admission controller.
+//! Finds every entry that names a user or a group, whether in force or not, for example for a person who
+//! leaves: in `QueueAcl`s, in the base, in the text in force, and in the lists of the admission controller.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Returns the name that an entry of an ACL has, as itself or by its alias.
+    /// Returns the name that an entry of an ACL grants to, directly or as an alias.
     fn named(&self, entry: Match<'_>) -> Option<Subject> {
         let user = |name: &&String| is_named(entry, Match::User(name), Kind::User);
         let group = |name: &&String| is_named(entry, Match::Group(name), Kind::Group);
@@ -52,7 +52,7 @@ impl Names {
         }
         let users: Vec<&str> = acl.entries().filter(kept).filter_map(Match::user).collect();
         let groups: Vec<&str> = acl.entries().filter(kept).filter_map(Match::group).collect();
-        // Names of an ACL are names that an ACL can hold.
+        // Names in an ACL can all be held by an ACL.
         Acl::named(&users, &groups).unwrap_or_default()
     }
 }
@@ -71,13 +71,13 @@ pub fn grants_nobody(spec: &QueueAclSpec) -> bool {
 /// An entry that names a user or a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The name that it has, or matches.
+    /// The name that it contains or matches.
     pub subject: Subject,
     /// The place of the entry.
     pub place: Place,
     /// Whether it is in force.
     pub state: State,
-    /// The time when it ends; from then on it grants nothing.
+    /// When it ends.
     pub until: Option<Timestamp>,
 }
 
@@ -90,7 +90,7 @@ pub enum Place {
         name: String,
         /// The right, with its queue.
         of: OfQueue,
-        /// The reason why it cannot be edited, and what to do.
+        /// Why it cannot be edited, and what to do.
         locked: Option<String>,
     },
     /// An ACL of the base.
@@ -100,7 +100,7 @@ pub enum Place {
         /// The location in the text of the base.
         span: Option<Span>,
     },
-    /// An ACL of the text in force that no object and no base accounts for.
+    /// An ACL in the text in force that does not come from an object or the base.
     Text(OfQueue),
     /// An element of a list of an `AdmissionPolicy`.
     Policy {
@@ -110,10 +110,10 @@ pub enum Place {
         field: &'static str,
         /// The element.
         element: String,
-        /// The reason why it cannot be edited, and what to do.
+        /// Why it cannot be edited, and what to do.
         locked: Option<String>,
     },
-    /// An element of a list in a ConfigMap of `YuniKorn`, which no `AdmissionPolicy` wrote.
+    /// An element of a list in a ConfigMap of `YuniKorn` that no `AdmissionPolicy` wrote.
     ConfigMap {
         /// The name of the ConfigMap.
         name: String,
@@ -136,7 +136,7 @@ pub struct OfQueue {
 }
 
 impl OfQueue {
-    /// Returns whether it is this right on this queue.
+    /// Returns whether it grants this right on this queue.
     pub fn is(&self, partition: &str, queue: &str, right: Right) -> bool {
         self.partition.eq_ignore_ascii_case(partition)
             && self.queue.eq_ignore_ascii_case(queue)
@@ -145,8 +145,8 @@ impl OfQueue {
 }
 
 impl Place {
-    /// Returns whether the command line may edit it: the name can be taken out of an object without an effect
-    /// on other names.
+    /// Returns whether the command line may edit it, which is the case if removing the name does not affect
+    /// other names.
     pub fn is_editable(&self) -> bool {
         match self {
             Self::QueueAcl { locked, .. } | Self::Policy { locked, .. } => locked.is_none(),
@@ -170,8 +170,8 @@ pub enum State {
     NotInForce(String),
 }
 
-/// Finds the entries with these names. `base` has the queues of the base, and `live` has the queues of the
-/// text in force; `None` if unknown.
+/// Finds the entries with these names. `base` holds the queues of the base, and `live` the queues of the text
+/// in force; `None` if unknown.
 pub fn find(snapshot: &Snapshot, base: Option<&Config>, live: Option<&Config>, names: &Names) -> Vec<Entry> {
     let mut found: Vec<Entry> =
         snapshot.queue_acls.iter().flat_map(|entry| in_queue_acl(entry, snapshot.now, names)).collect();
@@ -212,7 +212,7 @@ pub fn find(snapshot: &Snapshot, base: Option<&Config>, live: Option<&Config>, n
     found
 }
 
-/// Returns what makes two entries the same grant.
+/// Returns the key that identifies entries of the same grant.
 fn key(of: &OfQueue, subject: &Subject) -> (String, String, Right, Subject) {
     let OfQueue { partition, queue, right } = of;
     (partition.to_ascii_lowercase(), queue.to_ascii_lowercase(), *right, subject.clone())
@@ -231,7 +231,7 @@ fn acls(config: &Config) -> impl Iterator<Item = (OfQueue, Option<Span>, Acl)> {
 }
 
 fn in_queue_acl(entry: &QueueAclEntry, now: Timestamp, names: &Names) -> Vec<Entry> {
-    // Without the name an invalid object could become valid, and others would gain access by it.
+    // Without the name, an invalid object could become valid, and others would gain access through it.
     let problems = diagnostics(entry);
     let wrong = (!problems.is_empty()).then(|| joined(&problems));
     let found = |subject, of: &OfQueue, state: State, until| Entry {
@@ -266,7 +266,7 @@ fn in_queue_acl(entry: &QueueAclEntry, now: Timestamp, names: &Names) -> Vec<Ent
     all
 }
 
-/// Returns the names in a grant, whether an ACL can hold them or not.
+/// Returns the names in a grant, including names that an ACL cannot hold.
 fn subjects(grant: &Grant, names: &Names) -> Vec<Subject> {
     match grant {
         Grant::Everyone | Grant::Nobody => Vec::new(),
@@ -296,7 +296,7 @@ fn state(entry: &QueueAclEntry, spec: &QueueAclSpec, now: Timestamp) -> State {
     }
 }
 
-/// Adds the entries that are not known from the version in force.
+/// Adds the entries that are not already known from the version in force.
 fn add_new(all: &mut Vec<Entry>, new: impl Iterator<Item = Entry>) {
     let is_new =
         |new: &Entry| !all.iter().any(|old| (&old.subject, &old.place) == (&new.subject, &new.place));
@@ -311,7 +311,7 @@ fn in_policy(entry: &PolicyEntry, counting: Option<&str>, names: &Names) -> Vec<
         None => State::NotInForce("no AdmissionPolicy is in force".to_owned()),
     };
     let name = &entry.meta.name;
-    // As with a QueueAcl: an invalid object is not edited, and its last valid version stays in force.
+    // As with a QueueAcl, an invalid object is not edited, and its last valid version stays in force.
     match entry.spec.as_ref().map_err(Clone::clone).and_then(|spec| policy::keys(spec).map(|_| spec)) {
         Ok(spec) => in_lists(name, spec, &counts, None, names),
         Err(problems) => {
@@ -357,7 +357,7 @@ fn in_lists(
     all
 }
 
-/// The field of an `AdmissionPolicy` with accounts of operators.
+/// The field of an `AdmissionPolicy` that lists accounts of operators.
 pub const OPERATORS: &str = "userInfo.operators";
 
 /// Returns the names that an expression of a list matches.
@@ -369,8 +369,8 @@ fn matched<'n>(key: &str, regex: &GoRegex, names: &'n Names) -> impl Iterator<It
     matching.into_iter().map(subject)
 }
 
-/// Returns whether an expression is one name between anchors. A dot that is not escaped is taken for the
-/// name's own.
+/// Returns whether an expression is a single name between anchors. An unescaped dot is treated as part of the
+/// name.
 fn is_exact(element: &str, subject: &Subject) -> bool {
     let (Subject::User(name) | Subject::Group(name)) = subject else { return false };
     let inner = element.strip_prefix('^').and_then(|rest| rest.strip_suffix('$'));
@@ -380,7 +380,7 @@ fn is_exact(element: &str, subject: &Subject) -> bool {
     })
 }
 
-/// Finds the expressions in lists that are in a ConfigMap, and in no `AdmissionPolicy` in force.
+/// Finds expressions in lists in a ConfigMap that do not come from an `AdmissionPolicy` in force.
 fn in_config_maps(snapshot: &Snapshot, names: &Names) -> Vec<Entry> {
     let flat = merged(snapshot);
     let mut found = Vec::new();
@@ -403,8 +403,8 @@ fn in_config_maps(snapshot: &Snapshot, names: &Names) -> Vec<Entry> {
     found
 }
 
-/// Returns the `QueueAcl`s that are written in the name of one of the users: they end with the user's right
-/// to administer the queue.
+/// Returns the `QueueAcl`s that one of the users has written as a delegate. They end when the user's right to
+/// administer the queue ends.
 pub fn delegated<'s>(snapshot: &'s Snapshot, names: &Names) -> Vec<&'s str> {
     let by = |entry: &&QueueAclEntry| {
         let writer = entry.spec.as_ref().ok().and_then(|spec| spec.delegated_by.as_ref());
@@ -414,7 +414,7 @@ pub fn delegated<'s>(snapshot: &'s Snapshot, names: &Names) -> Vec<&'s str> {
 }
 
 /// Returns the objects that can be deleted without anyone gaining access. `widens` evaluates the deletion of
-/// several objects. All of them are tried first, then one after the other.
+/// several objects. First it tries to delete all of them, then one after another.
 ///
 /// # Errors
 /// When `widens` fails.

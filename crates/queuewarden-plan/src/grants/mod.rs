@@ -1,7 +1,7 @@
-//! The grants of the objects: what each contributes, and what all of them decide together.
+//! The grants of the objects: what each one contributes, and the combined decision.
 //!
 //! * [`contribution`]: one `QueueAcl` after it was resolved, and which version of it is in force.
-//! * [`resolve`]: resolves one `QueueAcl`; [`policy`]: the `AdmissionPolicy` that counts.
+//! * [`resolve`]: resolves one `QueueAcl`; [`policy`]: the `AdmissionPolicy` in effect.
 //! * [`combine`]: joins them; [`delegation`]: refuses those whose writers administer nothing.
 //! * [`objects`]: resolves all objects, combines them, and renders the decided ACLs into the base.
 //! * [`attribution`]: which object wrote which ACL; an ACL in words.

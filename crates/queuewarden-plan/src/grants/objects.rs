@@ -1,5 +1,5 @@
-//! Resolves all objects of a snapshot, combines them, and renders the decided ACLs into the base text, with
-//! the proof that nothing else changed.
+//! Resolves all objects of a snapshot, combines them, and renders the decided ACLs into the base text, with a
+//! proof that nothing else changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use go_compat::yaml::edit::{self, Edit};
 use yunikorn::{Config, QueuePath};
 use yunikorn_access::alias::Aliased;
 
-/// The text that would be written does not grant what was decided. It is not written.
+/// The rendered text does not match the decision, so it is not written.
 pub(crate) const NOT_AS_MEANT: Code = Code::new(5401, "render-not-as-meant");
 
-/// Renders the ACLs into the base's text (without a header), and reads the result.
+/// Renders the ACLs into the base's text (without a header), and parses the result.
 ///
 /// # Errors
-/// Fails when the text cannot be edited in those locations alone, or when the result would not activate or
-/// not grant what was decided.
+/// Fails when the text cannot be edited only in those places, or when the result would not activate or would
+/// not match the decision.
 pub(crate) fn body(
     base: &Base,
     grants: &Arc<AclDecisions>,
@@ -55,16 +55,16 @@ pub(crate) fn tree(base: &Base, grants: &AclDecisions) -> Config {
     tree
 }
 
-/// Returns the ACLs that cannot be written into this base, because of its notation at those locations, each
-/// with the reason.
+/// Returns the ACLs that cannot be written into this base because of its notation there, each with the
+/// reason.
 pub(crate) fn refused<'g>(base: &Base, grants: &'g AclDecisions) -> BTreeMap<&'g AclLocation, Diagnostic> {
     let (locations, edits): (Vec<_>, Vec<_>) = edits(base, grants).into_iter().unzip();
-    // A text that cannot be read is refused as a whole.
+    // A text that cannot be parsed is refused as a whole.
     let refused = edit::refused(&base.read.text, &edits).unwrap_or_default();
     refused.into_iter().filter_map(|(index, why)| Some((*locations.get(index)?, why))).collect()
 }
 
-/// Returns the edits: none where the base grants the same already, so that its bytes stay.
+/// Returns the edits. An ACL that the base already grants is not edited, so that its bytes do not change.
 fn edits<'g>(base: &Base, grants: &'g AclDecisions) -> Vec<(&'g AclLocation, Edit)> {
     let edit = |(key, decided): &'g (AclLocation, AclDecision)| {
         let queue = decided.queue_in(&base.tree, key).filter(|queue| !decided.is_acl_of(queue, key.2))?;
@@ -73,11 +73,11 @@ fn edits<'g>(base: &Base, grants: &'g AclDecisions) -> Vec<(&'g AclLocation, Edi
     grants.iter().filter_map(edit).collect()
 }
 
-/// Compares what the scheduler will read with what was decided.
+/// Compares the text as the scheduler will parse it with the decision.
 fn prove(read: &ParsedConfig, grants: &AclDecisions) -> Result<(), Diagnostic> {
     let refused = |why: String| Err(Diagnostic::error(NOT_AS_MEANT, why));
     if let Some(refusal) = &read.refusal {
-        return refused(format!("YuniKorn would not take the rendered text: {refusal}"));
+        return refused(format!("YuniKorn would refuse the rendered text: {refusal}"));
     }
     let Some(tree) = &read.tree else {
         return refused("the rendered text has no queues".into());
@@ -95,19 +95,19 @@ fn prove(read: &ParsedConfig, grants: &AclDecisions) -> Result<(), Diagnostic> {
 pub(crate) struct ResolvedObjects<'a> {
     /// The `QueueAcl`s, in the order of the snapshot.
     pub queue_acls: Vec<Resolved<'a>>,
-    /// The policies, with the keys of the one that decides.
+    /// The policies, with the keys of the one in effect.
     pub policies: Policies,
-    /// The reason why pods get no aliases.
+    /// Why pods get no aliases, if they do not.
     pub no_aliases: Option<String>,
     /// The names of the objects by their aliases.
     pub aliased: Arc<Aliased>,
 }
 
-/// Resolves all objects, as far as there are queues to resolve them against.
+/// Resolves all objects, if there are queues to resolve them against.
 pub(crate) fn resolve<'a>(read: &ReadState<'a>) -> ResolvedObjects<'a> {
     let snapshot = read.snapshot;
     let ours = read.current.as_deref().filter(|_| snapshot.claim(&read.env.key) == KeyClaim::Ours);
-    // The text that this process wrote last; after another process wrote it, the one that is there now.
+    // The text that this process wrote last or, if another process has written since, the current one.
     let recorded = read.written.as_deref().or(ours).and_then(|text| text.tree.as_deref());
     let record = InForceRecord { output: snapshot.output.as_deref(), tree: recorded };
     let no_aliases = policy::aliases(snapshot).err();
@@ -128,7 +128,7 @@ pub(crate) fn resolve<'a>(read: &ReadState<'a>) -> ResolvedObjects<'a> {
     }
 }
 
-/// The most rounds in which objects are refused because their ACLs cannot be written, before the base is
+/// Maximum number of rounds that refuse objects because their ACLs cannot be written, before the base is
 /// refused. Without the refused objects, others may become writable.
 const MAX_ROUNDS: usize = 4;
 
@@ -145,8 +145,9 @@ pub(crate) struct Combined {
     pub unrendered: Option<Finding>,
 }
 
-/// Combines the objects, and refuses those that do not count, or whose ACLs cannot be written into the base,
-/// so that they do not delay the others. Without any object, `room` bytes of the ConfigMap are left.
+/// Combines the objects. Refuses objects that are not in effect or whose ACLs cannot be written into the
+/// base, so that they do not delay the others. `room` is the number of bytes in the ConfigMap that are free
+/// without any object.
 pub(crate) fn combine(
     read: &ReadState<'_>,
     resolved: &mut ResolvedObjects<'_>,
@@ -208,8 +209,8 @@ mod tests {
     use yunikorn::right::Right;
     use yunikorn::version::Version;
 
-    /// Checks the last step before a text is written: whatever made it, it must load and grant what was
-    /// decided.
+    /// Checks the last step before a text is written: regardless of what produced it, it must load and match
+    /// the decision.
     #[test]
     fn a_text_that_is_not_as_meant_is_refused() {
         let acl = acl::parse("sue").unwrap();

@@ -1,10 +1,10 @@
-//! `AdmissionPolicy` objects: which one counts, and what it writes into
+//! `AdmissionPolicy` objects: which one is in effect, and what it writes to
 //! `admissionController.accessControl.*`.
 //!
-//! Single values cannot be joined as ACLs can, so one object counts: the one that the `YuniKornConfig` names,
-//! else the only one, else the one in force. When they were created does not matter: deleting an object and
-//! creating it again must not put another one in its place. Where it cannot be decided, what is written
-//! stays.
+//! Unlike ACLs, single values cannot be combined, so only one object is in effect: the one that the
+//! `YuniKornConfig` names, otherwise the only one, otherwise the one already in force. Creation time does not
+//! matter, because recreating an object must not put another one in its place. If the choice is ambiguous,
+//! the written values stay.
 
 use std::collections::BTreeMap;
 
@@ -28,8 +28,9 @@ use yunikorn_access::{Origin, user_info};
 /// The keys of one policy with their values.
 pub(crate) type Keys = BTreeMap<&'static str, String>;
 
-/// Returns the treatment of workloads that `YuniKorn` would reject, by the policy that counts or its last
-/// valid version. While the `YuniKornConfig` only observes, workloads are not refused but only warned about.
+/// Returns how to treat workloads that `YuniKorn` would reject, according to the policy in effect or its last
+/// valid version. While the `YuniKornConfig` only observes, workloads cause a warning instead of being
+/// refused.
 pub fn submission(snapshot: &Snapshot) -> Mode {
     let mode = in_force(snapshot).and_then(|policy| policy.submission).unwrap_or_default();
     let observes = snapshot.spec().is_some_and(|spec| spec.mode == snapshot::Mode::Observe);
@@ -56,7 +57,7 @@ pub(crate) fn aliases(snapshot: &Snapshot) -> Result<(), String> {
     snapshot.observed.identity_webhook.clone().unwrap_or(Ok(()))
 }
 
-/// Returns the spec of the policy that counts, or its last valid version.
+/// Returns the spec of the policy in effect, or its last valid version.
 pub(crate) fn in_force(snapshot: &Snapshot) -> Option<&AdmissionPolicySpec> {
     let name = resolve(snapshot).counting?;
     let entry = snapshot.policies.iter().find(|entry| *entry.meta.name == *name)?;
@@ -71,7 +72,7 @@ pub(crate) fn in_force(snapshot: &Snapshot) -> Option<&AdmissionPolicySpec> {
 pub(crate) struct Policies {
     /// Each of them, in the order of the snapshot.
     pub objects: Vec<ResolvedPolicy>,
-    /// Name of the one that counts.
+    /// Name of the policy in effect.
     pub counting: Option<String>,
     /// The keys to write; `None`: queuewarden is to own no key.
     pub keys: Option<Keys>,
@@ -93,8 +94,8 @@ impl Policies {
         Some(Finding::no(Type::Applied, Reason::AdmissionPolicyMissing, message))
     }
 
-    /// Returns the name for the status to remember: the policy that counts or, if that cannot be decided, the
-    /// one that counted.
+    /// Returns the name to remember in the status: the policy in effect or, if that cannot be decided, the
+    /// previous one.
     pub(crate) fn remembered(&self, before: Option<&ConfigStatus>) -> Option<String> {
         let undecided = self.missing.is_some() || !self.objects.is_empty();
         let before = before.filter(|_| undecided).and_then(|memory| memory.admission_policy.clone());
@@ -148,9 +149,9 @@ pub(crate) fn resolve(snapshot: &Snapshot) -> Policies {
     Policies { objects, counting, keys, missing }
 }
 
-/// Returns the policy in force: the one that the status of the `YuniKornConfig` remembers. If that was lost,
-/// the only one whose own status shows that it is in force, or the only one whose keys are those that are
-/// written.
+/// Returns the policy in force, as remembered in the status of the `YuniKornConfig`. If that was lost,
+/// returns the only one whose own status shows that it is in force, or the only one whose keys match the
+/// written ones.
 fn last_counting(snapshot: &Snapshot, policies: &[ResolvedPolicy]) -> Option<String> {
     let remembered = snapshot.config_status().and_then(|memory| memory.admission_policy.as_ref());
     if let Some(name) = remembered.filter(|name| policies.iter().any(|policy| policy.name == **name)) {
@@ -175,7 +176,7 @@ fn written(snapshot: &Snapshot) -> Keys {
     ours.filter_map(|key| Some((key, snapshot.output_text(key)?.clone()))).collect()
 }
 
-/// Returns the reason why an object does not count.
+/// Returns why an object is not in effect.
 fn conflict(counting: Option<&str>, named: Option<&str>, missing: Option<&str>, count: usize) -> String {
     const NAME: &str = "name the one that counts in YuniKornConfig spec.admissionPolicy";
     match (counting, named, missing) {
@@ -212,7 +213,7 @@ pub(crate) fn former(before: Option<&AdmissionPolicySpec>) -> Option<Keys> {
     before.and_then(|old| keys(old).ok()).map(|(keys, _)| keys)
 }
 
-/// Returns the keys that a spec sets, and the warnings about them; all errors if there is one.
+/// Returns the keys that a spec sets and the warnings about them, or all errors.
 pub(crate) fn keys(spec: &AdmissionPolicySpec) -> Result<(Keys, Vec<Diagnostic>), Vec<Diagnostic>> {
     let (keys, found) = rendered(spec);
     let found = found.into_iter().map(|it| it.found);
@@ -222,8 +223,8 @@ pub(crate) fn keys(spec: &AdmissionPolicySpec) -> Result<(Keys, Vec<Diagnostic>)
 
 /// Returns the keys that a spec sets, and all findings about them.
 fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<FieldFinding>) {
-    // A further field has to be rendered here, be one of the lists, or be named as one that is no key of
-    // YuniKorn.
+    // Each additional field must be rendered here, belong to the lists, or be listed as a field that is not a
+    // key of YuniKorn.
     let AdmissionPolicySpec {
         bypass_auth,
         trust_controllers,
@@ -262,8 +263,8 @@ pub fn admission_keys(flat: &Flattened) -> BTreeMap<String, String> {
     set.map(|(key, value)| (key.to_owned(), value.text.clone())).collect()
 }
 
-/// Returns the settings that `YuniKorn`'s admission controller reads from the merged ConfigMaps, as far as
-/// they are set. A value that it cannot read is left out, and a list that is not known.
+/// Returns the settings that `YuniKorn`'s admission controller reads from the merged ConfigMaps. Settings
+/// that are not set, values that it cannot parse and unknown lists are left out.
 pub fn settings(flat: &Flattened) -> AdmissionPolicySpec {
     let keys = admission_keys(flat);
     let (control, findings) = AccessControl::from_keys(&keys);
@@ -286,8 +287,8 @@ pub fn settings(flat: &Flattened) -> AdmissionPolicySpec {
     }
 }
 
-/// Returns the admission settings in force, whoever wrote them: keys and values, each with the object that it
-/// is written in.
+/// Returns the admission settings in force, regardless of who wrote them: keys and values, each with the
+/// object that contains it.
 pub fn admission_settings(snapshot: &Snapshot) -> Vec<(&'static str, String, Origin)> {
     settings_with_origins(snapshot, &merged(snapshot))
 }
@@ -337,7 +338,7 @@ pub struct FieldFinding {
     pub found: Diagnostic,
 }
 
-/// Returns the settings by which people submit as anyone who are on no list. With `bypassAuth` everyone does,
+/// Returns the settings that let people who are on no list submit as anyone. With `bypassAuth` everyone can,
 /// and the lists make no difference.
 pub fn trusts(spec: &AdmissionPolicySpec) -> Vec<FieldFinding> {
     if spec.bypass_auth == Some(true) {

@@ -1,5 +1,5 @@
-//! Resolves each `QueueAcl` on its own: is it valid, is it within its time window, does its queue exist, and
-//! what does it grant?
+//! Resolves each `QueueAcl` on its own: whether it is valid and within its time window, whether its queue
+//! exists, and what it grants.
 //!
 //! The schema's CEL rules check much of this at admission, with shorter messages. It is checked again here,
 //! because objects also come from files, from older schemas, and from API servers that skipped validation.
@@ -23,16 +23,16 @@ use yunikorn::{Acl, Config, Identity, QueuePath, Right, queue};
 use yunikorn_access::alias::{self, Aliased, Kind};
 use yunikorn_access::in_words;
 
-/// The object is not valid before `notBefore`, or no longer from `expiresAt` on, or its window is empty.
+/// The object is not yet valid before `notBefore`, no longer valid after `expiresAt`, or its window is empty.
 pub(crate) const EMPTY_WINDOW: Code = Code::new(5301, "empty-window");
-/// The object grants nothing, because it sets neither `submit` nor `admin`.
+/// The object grants nothing, because it does not set `submit` or `admin`.
 pub(crate) const NO_RIGHT: Code = Code::new(5302, "no-right");
-/// The queue is written through a YAML anchor or alias, so that changing it would change other queues.
+/// The queue is written through a YAML anchor or alias, so changing it would change other queues.
 pub(crate) const SHARED_QUEUE: Code = Code::new(5303, "shared-queue");
 
-/// A temporary object replaces the base's own ACL.
+/// A temporary object would replace the base's own ACL.
 pub(crate) const REPLACES_FOR_A_TIME: Code = Code::new(5304, "replaces-for-a-time");
-/// A right has neither names nor `nobody: true`; it is granted to nobody.
+/// A right without names and without `nobody: true`, which no one gets.
 pub(crate) const NO_NAMES: Code = Code::new(5305, "no-names");
 
 impl Resolved<'_> {
@@ -60,7 +60,7 @@ impl Resolved<'_> {
     }
 }
 
-/// The content of an object, as far as it is known without the queue tree.
+/// The content of an object that can be determined without the queue tree.
 pub(crate) struct Intent {
     queue: QueuePath,
     pub(crate) by_right: Acls,
@@ -68,8 +68,8 @@ pub(crate) struct Intent {
 }
 
 /// Resolves one object against the base's queues. `record` returns the version in force, `dynamic` whether
-/// the scheduler has a queue that is not configured. Aliases are left out if there is a reason why pods get
-/// none.
+/// the scheduler has a queue that is not in the configuration. Aliases are left out if there is a reason why
+/// pods get none.
 pub(crate) fn resolve<'a>(
     entry: &'a QueueAclEntry,
     tree: &Config,
@@ -110,17 +110,17 @@ pub(crate) fn resolve<'a>(
     resolved
 }
 
-/// The number of dropped names that a message explains.
+/// Maximum number of dropped names that a message explains.
 const EXPLAINED: usize = 5;
 
-/// Names the users and groups that only an alias can name, while pods get none because of `why`.
+/// Describes the users and groups that only an alias can name, while pods get no aliases because of `why`.
 pub(crate) fn dropped(left_out: &Acl, aliased: &Aliased, why: &str) -> String {
     let real: BTreeSet<_> = left_out.entries().map(|entry| aliased.real(entry)).collect();
     let users = real.iter().filter_map(|entry| Some((Kind::User, "user", entry.user()?)));
     let groups = real.iter().filter_map(|entry| Some((Kind::Group, "group", entry.group()?)));
     let names: Vec<_> = users.chain(groups).collect();
     let explained = names.iter().take(EXPLAINED).map(|(kind, noun, name)| {
-        // Without its object nothing but the alias is known.
+        // If its object does not exist, only the alias is known.
         let obstacle = alias::obstacle(*kind, name).filter(|_| !alias::is_alias(name));
         format!("{noun} {} {}", alias::shown(name), obstacle.as_deref().unwrap_or("needs an alias"))
     });
@@ -139,7 +139,7 @@ pub(crate) fn dropped(left_out: &Acl, aliased: &Aliased, why: &str) -> String {
     format!("{text}{drops}. {install} the user-info webhook: kubectl apply -k manifests/user-info ({why})")
 }
 
-/// Returns the same for the names of an object.
+/// Describes the names of an object in the same way.
 fn dropped_of(entry: &QueueAclEntry, why: &str) -> String {
     let mut aliased = Aliased::default();
     let mut all = Acl::nobody();
@@ -153,7 +153,7 @@ fn dropped_of(entry: &QueueAclEntry, why: &str) -> String {
     dropped(&all, &aliased, why)
 }
 
-/// Refuses objects that set an ACL which cannot be written into the base's text at that location.
+/// Refuses objects that set an ACL which cannot be written into the base's text.
 pub(crate) fn withdraw(objects: &mut [Resolved<'_>], refused: &BTreeMap<&AclLocation, Diagnostic>) {
     let why = |it: &Contribution| {
         let mut locations = it.acls().map(|(right, _)| (it.partition.clone(), it.queue.clone(), right));
@@ -166,7 +166,7 @@ pub(crate) fn withdraw(objects: &mut [Resolved<'_>], refused: &BTreeMap<&AclLoca
     }
 }
 
-/// Resolves one object while there is no queue tree, because of `why`: finds only the errors in its own
+/// Resolves one object while no queue tree is available because of `why`: finds only the errors in its own
 /// content.
 pub(crate) fn without_queues<'a>(entry: &'a QueueAclEntry, why: &str) -> Resolved<'a> {
     let errors = diagnostics(entry);
@@ -181,7 +181,7 @@ pub(crate) fn diagnostics(entry: &QueueAclEntry) -> Vec<Diagnostic> {
 }
 
 /// Returns whether an object that is refused for this reason keeps its last valid version in force. A mistake
-/// must not lock people out, and a requested end must come.
+/// must not lock people out, but a requested end must take effect.
 pub(crate) fn freezes(reason: Reason) -> bool {
     matches!(reason, Reason::Invalid | Reason::QueueNotFound | Reason::PartitionNotFound)
 }
@@ -206,9 +206,9 @@ pub(crate) fn read(spec: &QueueAclSpec) -> Result<Intent, Vec<Diagnostic>> {
     let submit = right(Right::Submit, spec.submit.as_ref());
     let admin = right(Right::Admin, spec.admin.as_ref());
     if spec.submit.is_none() && spec.admin.is_none() {
-        let message = "the object sets neither `submit` nor `admin`, so it would change nothing";
+        let message = "the object does not set `submit` or `admin`, so it would change nothing";
         errors.push(
-            Diagnostic::error(NO_RIGHT, message).help("write `submit: {nobody: true}` to admit nobody"),
+            Diagnostic::error(NO_RIGHT, message).help("to admit no one, write `submit: {nobody: true}`"),
         );
     }
     if (spec.not_before.is_some() || spec.expires_at.is_some()) && spec.base_acl == BaseAcl::Replace {
@@ -226,13 +226,14 @@ pub(crate) fn read(spec: &QueueAclSpec) -> Result<Intent, Vec<Diagnostic>> {
     }
 }
 
-/// Returns whether a diagnostic of a raw ACL refuses it. An oddity is only reported. Names that would be
-/// dropped are refused, because then the object would promise more than the scheduler grants.
+/// Returns whether an object is refused because of a diagnostic about its raw ACL. Oddities are only
+/// reported. Names that would be dropped are refused, because the object would otherwise promise more than
+/// the scheduler grants.
 fn refuses(diagnostic: &Diagnostic) -> bool {
     diagnostic.is_error() || acl::codes::DROPS.contains(&diagnostic.code)
 }
 
-/// Returns the ACL of a grant, if it makes one, and the diagnostics about it.
+/// Returns the ACL of a grant, if it sets one, and the diagnostics about it.
 pub fn grant_acl(grant: &Grant) -> (Option<Acl>, Vec<Diagnostic>) {
     match grant {
         Grant::Everyone => (Some(Acl::everyone()), Vec::new()),
@@ -255,11 +256,12 @@ pub fn grants(grant: &Grant, who: &Identity) -> bool {
     grant_acl(grant).0.is_some_and(|acl| acl.allows(&who.user, &who.groups))
 }
 
-/// Warns about a grant that means nobody and does not state so.
+/// Warns about a grant that means nobody without stating so.
 pub fn no_names(grant: &Grant) -> Option<Diagnostic> {
     let Grant::Lists { users, groups } = grant else { return None };
-    let warning = || Diagnostic::warning(NO_NAMES, "without users and groups the right is given to nobody");
-    (users.is_empty() && groups.is_empty()).then(|| warning().help("write `nobody: true` to say so"))
+    let warning = || Diagnostic::warning(NO_NAMES, "without users and groups, no one gets the right");
+    (users.is_empty() && groups.is_empty())
+        .then(|| warning().help("if that is intended, write `nobody: true`"))
 }
 
 fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), ObjectRefusal> {
@@ -273,7 +275,7 @@ fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), ObjectRefusal> {
         (Phase::Suspended, ..) => {
             let message = match spec.base_acl {
                 BaseAcl::Extend => "suspended",
-                BaseAcl::Replace => "suspended, and still replaces the base's own ACL of the queue",
+                BaseAcl::Replace => "suspended, but still replaces the base's own ACL of the queue",
             };
             Err(ObjectRefusal::new(Reason::Suspended, message))
         }
@@ -281,7 +283,7 @@ fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), ObjectRefusal> {
     }
 }
 
-/// Finds the queue, or explains why there is none and which one may have been meant.
+/// Finds the queue, or explains why it does not exist and which one may have been meant.
 fn locate(
     spec: &QueueAclSpec,
     intent: Intent,
@@ -304,12 +306,12 @@ fn locate(
                 "queue `{}` is written through a YAML anchor, alias or merge key: changing its ACL would change every place that shares it",
                 intent.queue
             );
-            let help = "write the queue out in the base";
+            let help = "write out the queue in the base";
             Err(invalid(&[Diagnostic::error(SHARED_QUEUE, message).help(help)]))
         }
         Some(queue) => Ok(Contribution {
             partition: partition.name.clone(),
-            // The tree's own path: a clone shares the text.
+            // The tree's own path, because cloning it shares the text.
             queue: queue.path.clone(),
             position: queue.position,
             by_right: intent.by_right,
@@ -327,12 +329,12 @@ fn is_shared(queue: &Queue) -> bool {
     queue.location.as_ref().is_some_and(|location| location.shared)
 }
 
-/// Refuses the root that `YuniKorn` adds above a tree without one: it cannot carry an ACL, because the text
-/// does not contain it.
+/// Refuses the root that `YuniKorn` adds to a tree without one. It cannot have an ACL, because the text does
+/// not contain it.
 fn not_written(queue: &QueuePath) -> ObjectRefusal {
     let message = format!(
-        "the base does not write queue `{queue}`: YuniKorn adds it above the queues it finds, with no ACL; \
-         write `- name: root` in the base and put its queues below it"
+        "the base does not contain queue `{queue}`: YuniKorn adds it above the queues it finds, without an \
+         ACL; write `- name: root` in the base and put its queues below it"
     );
     ObjectRefusal::new(Reason::QueueNotFound, message)
 }
@@ -342,21 +344,21 @@ fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> ObjectR
     let near = || queue::nearest(partition.queues().map(|q| q.path.to_string()), queue.as_str());
     let help = if dynamic {
         format!(
-            "the scheduler has it at run time only, created by a placement rule, and the ACL of `{ancestor}` \
-             decides about it: add the queue to the base"
+            "it exists only at run time, created by a placement rule, and the ACL of `{ancestor}` applies to \
+             it: add the queue to the base"
         )
     } else if let Some(near) = near() {
         format!("did you mean `{near}`? If not, add the queue to the base")
     } else {
-        format!("until it is added there, the ACL of `{ancestor}` decides about it")
+        format!("until it is added, the ACL of `{ancestor}` applies to it")
     };
     let message = format!("partition `{}` has no queue `{queue}` in the base; {help}", partition.name);
     ObjectRefusal::new(Reason::QueueNotFound, message)
 }
 
 /// Returns the last valid version of an object that has become invalid, if its queue still exists and its
-/// time has not passed: at most what the last written text grants. An `end` that the invalid version requests
-/// takes effect all the same.
+/// time has not passed. It grants at most what the last written text grants. An `end` in the invalid version
+/// still takes effect.
 fn keep(
     old: &QueueAclInForce,
     end: Option<Timestamp>,

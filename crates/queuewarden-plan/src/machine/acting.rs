@@ -1,5 +1,5 @@
-//! Planning, and the actions that follow from a plan: what is written, stored, mirrored and queried, and
-//! when something that failed is tried again.
+//! Planning, and the actions that follow from a plan: what is written, stored, mirrored and queried, and when
+//! failed actions are retried.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const MIRROR_ROUNDS: u8 = 4;
 const SHORTEST: SignedDuration = SignedDuration::from_millis(50);
 /// The maximal number of partitions whose queues are queried at one time.
 const MAX_PARTITIONS: usize = 16;
-/// The time for which a list of queues is valid.
+/// How long a list of queues is valid.
 const QUEUES: SignedDuration = SignedDuration::from_secs(30);
 /// The message if each attempt to write ended in a conflict.
 const OUTPACED: &str = "other writers were faster each time";
@@ -86,7 +86,7 @@ impl State {
                 return actions;
             }
         } else {
-            // Another replica writes; what is due here would stay due.
+            // Another replica writes, so actions that are due here would stay due.
             self.backoffs.write.end();
             self.backoffs.mirror.end();
         }
@@ -107,7 +107,7 @@ impl State {
     /// Returns the time when the next plan is due: after the shortest backoff if something failed, and not
     /// later than the plan requests.
     pub(super) fn due(&self, now: Timestamp) -> Timestamp {
-        // Failed actions wait; what is due by the clock, such as the end of a grant, does not.
+        // Failed actions wait, but actions due at a certain time, such as the end of a grant, do not.
         self.backoffs.until().map_or(self.plan_at, |until| until.max(now).min(self.plan_at))
     }
 
@@ -148,8 +148,8 @@ impl State {
             return None;
         }
         let mut creates: VecDeque<_> = plan.import.iter().chain(&plan.backup).cloned().collect();
-        // A creation names no version, so one that is accepted late must not bring anything back: the output
-        // is created empty before it is written.
+        // A creation has no version as a precondition, so one that is accepted late must not bring anything
+        // back. The output is therefore created empty before it is written.
         let new = plan.write.as_ref().filter(|write| write.resource_version.is_none());
         creates.extend(new.map(|it| NewConfigMap { name: it.name.clone(), ..NewConfigMap::default() }));
         let spec = snapshot.spec().filter(|_| plan.write.is_some() || plan.import.is_some());
@@ -290,7 +290,7 @@ impl State {
         None
     }
 
-    /// Requests the queues of those partitions in which the plan did not find a queue.
+    /// Requests the queues of the partitions where the plan did not find a queue.
     fn read_queues(&mut self, snapshot: &Snapshot, plan: &Plan) -> Option<Vec<Action>> {
         let scheduler = snapshot.spec()?.scheduler.clone()?;
         let partitions = partitions(snapshot, plan);

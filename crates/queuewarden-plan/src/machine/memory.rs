@@ -24,16 +24,16 @@ pub(super) const MAX_TIMES: usize = 64;
 pub(super) struct Memory {
     /// The observations for the plan.
     pub(super) observed: Observed,
-    /// The checksum of the text that `pending_since` is about.
+    /// The checksum of the text that `pending_since` refers to.
     pending: Option<String>,
-    /// The scheduler that `read_back` is about.
+    /// The scheduler that `read_back` refers to.
     pub(super) scheduler: Option<SchedulerAddress>,
-    /// The version that it is said to be.
+    /// Its version according to the configuration.
     version: Option<Version>,
     /// The highest revision written so far. The status that remembers it is written later, and may fail to
     /// be.
     revision: Option<u64>,
-    /// The output that the rest is about.
+    /// The output that the other fields refer to.
     output: Option<Output>,
     /// True if the output may be changed by a write of a former leader that is still under way.
     suspect: bool,
@@ -53,7 +53,7 @@ struct Output {
 }
 
 impl Memory {
-    /// Starts after a takeover: earlier writes of this process count like those of another.
+    /// Starts after a takeover: earlier writes of this process are treated like those of another one.
     pub(super) fn takes_over(&mut self) {
         let before = std::mem::take(&mut self.observed);
         self.observed = Observed {
@@ -105,8 +105,8 @@ impl Memory {
         another
     }
 
-    /// Sets the scheduler to query, and discards the answers of another one, or of one that is said to be of
-    /// another version. Returns whether it is another one.
+    /// Sets the scheduler to query, and discards the answers of a scheduler with another address or
+    /// configured version. Returns whether it is a different one.
     pub(super) fn has_scheduler(
         &mut self,
         scheduler: Option<&SchedulerAddress>,
@@ -172,7 +172,7 @@ impl Memory {
         proven
     }
 
-    /// Accepts a text that an earlier process stored as the one that the scheduler runs, if the scheduler
+    /// Accepts a text that an earlier process stored as the scheduler's running text, if the scheduler
     /// reports its checksum.
     pub(super) fn recall(&mut self, stored: &str) {
         let observed = &mut self.observed;
@@ -181,13 +181,13 @@ impl Memory {
         }
     }
 
-    /// Returns the text that the scheduler runs in place of one that it refuses.
+    /// Returns the text that the scheduler runs while it refuses a newer one.
     pub(super) fn left(&self) -> Option<&String> {
         let refused = self.observed.refused.as_ref().is_some_and(|refused| refused.by_scheduler);
         self.observed.loaded_text.as_ref().filter(|_| refused)
     }
 
-    /// Concludes from a plan whether the scheduler refused what was written, or proved the full text; returns
+    /// Concludes from a plan whether the scheduler refused the written text, or proved the full text; returns
     /// whether that changes the input of the plan.
     pub(super) fn concludes(&mut self, text: &str, proven: bool, plan: &Plan, now: Timestamp) -> bool {
         let body = header::strip(text);
@@ -214,7 +214,7 @@ impl Memory {
         true
     }
 
-    /// Takes in a successful write; `other_writers` are those of the keys it replaced.
+    /// Records a successful write; `other_writers` are the previous writers of the keys it replaced.
     pub(super) fn written(&mut self, now: Timestamp, write: &Write, other_writers: &[String]) {
         self.observed.write_failure = None;
         if write.repair {

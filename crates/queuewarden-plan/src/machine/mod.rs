@@ -1,26 +1,28 @@
 //! The operator between two observations: everything it remembers, and what it does next.
 //!
-//! [`step`] takes the state and an event and gives the next state and actions. It is total and has neither
-//! clock nor client: the operator performs the actions and feeds back their results; a model checker does the
-//! same with a simulated cluster.
+//! [`step`] takes the state and an event and returns the next state and actions. It is total and uses no
+//! clock and no client: the operator performs the actions and feeds back their results; a model checker does
+//! the same with a simulated cluster.
 //!
 //! The rules of the protocol:
-//! * Of the actions of one step at most the last has an answer; [`Action::Wait`] ends a run and has none. An
+//!
+//! * At most the last action of a step has an answer; [`Action::Wait`] ends a run and has no answer. An
 //!   action is performed once, and its answer is fed before the next action with an answer is issued.
-//! * [`Event::LeadershipLost`] may take the place of an answer. The answer must not be fed afterwards.
-//! * Other events come at any time.
+//! * [`Event::LeadershipLost`] may replace an answer. The answer must not be fed afterwards.
+//! * Other events may come at any time.
 //!
 //! The steps of a run, in this order:
+//!
 //! 1. read the last good base, once and after each takeover; query the scheduler when that is due;
 //! 2. observe, and plan;
-//! 3. create the ConfigMaps that come first, write, and query the scheduler until it has loaded the text;
-//!    plan again;
+//! 3. create the ConfigMaps that are needed first, write, and query the scheduler until it has loaded the
+//!    text; plan again;
 //! 4. store the base, take the next steps of the RBAC mirror, query the queues that exist only at run time;
 //!    plan again after each;
 //! 5. publish the plan to the endpoints, and report it in the statuses.
 //!
-//! No write is made before everything was read anew after the Lease was won: see [`Event::Relisted`] and
-//! [`Observed::fence`].
+//! After the Lease was won, nothing is written until everything has been read again: see [`Event::Relisted`]
+//! and [`Observed::fence`].
 //!
 //! [`Observed::fence`]: crate::snapshot::Observed::fence
 //!
@@ -44,18 +46,18 @@ use crate::snapshot::{LastBase, NoChecksum, SchedulerAddress, SchedulerAnswer, S
 use crate::write::{NewConfigMap, Write};
 use memory::Memory;
 
-/// The wait where not everything was read yet. An object that arrives causes a plan by itself; one that stays
-/// unreadable for long does not.
+/// How long to wait if not everything was read yet. A new object triggers a plan by itself, but an object
+/// that stays unreadable does not.
 const UNREADY: SignedDuration = SignedDuration::from_secs(5);
 /// The wait where a plan has more to do than one run does, so that what changes meanwhile is written with it.
 const AGAIN: SignedDuration = SignedDuration::from_millis(100);
 /// Between two requests to the scheduler when nothing is expected to change.
 const CALM: SignedDuration = SignedDuration::from_secs(10);
-/// Between two requests while the scheduler is behind.
+/// The interval between requests while the scheduler is behind.
 const EAGER: SignedDuration = SignedDuration::from_secs(1);
-/// The time after which a scheduler that is behind is not expected to catch up by itself.
+/// The time after which a scheduler that is behind is not expected to catch up on its own.
 const EAGER_FOR: SignedDuration = SignedDuration::from_secs(30);
-/// The time for which a watch may fail before that is reported.
+/// How long a watch may fail before this is reported.
 const WATCH_PATIENCE: SignedDuration = SignedDuration::from_mins(2);
 
 /// Everything that the machine remembers.
@@ -85,7 +87,7 @@ enum Role {
     /// It only observes.
     #[default]
     Follower,
-    /// It only observes, until everything was read anew.
+    /// It only observes until everything has been read again.
     Relisting,
     /// It only observes until the current action has ended, which may be based on earlier observations.
     Relisted,
@@ -133,7 +135,7 @@ struct Run {
 enum Stage {
     #[default]
     Open,
-    /// The output was written, or a step of the mirror failed: the plan that follows shows what is left.
+    /// The output was written, or a step of the mirror failed: the next plan shows what remains.
     Tried,
     Over,
 }
@@ -184,7 +186,7 @@ impl State {
         self.role != Role::Follower
     }
 
-    /// Returns whether this replica leads and has read everything anew.
+    /// Returns whether this replica leads and has read everything again.
     pub fn may_write(&self) -> bool {
         self.role == Role::Leader
     }
@@ -195,7 +197,7 @@ impl State {
     }
 }
 
-/// Takes an event in at `now`; `cache` is only a cache of what was parsed.
+/// Processes an event at `now`; `cache` only caches parsed texts.
 pub fn step(mut state: State, now: Timestamp, event: Event, cache: &mut ParseCache) -> (State, Vec<Action>) {
     let actions = state.take(now, event, cache);
     (state, actions)
@@ -308,7 +310,7 @@ impl State {
         }
     }
 
-    /// Begins to write if everything was read anew.
+    /// Begins to write if everything has been read again.
     fn begin_to_lead(&mut self) {
         if self.role == Role::Relisted {
             self.role = Role::Leader;
@@ -405,7 +407,8 @@ fn after(at: Timestamp, span: SignedDuration) -> Timestamp {
     at.checked_add(span).unwrap_or(Timestamp::MAX)
 }
 
-/// Rounds down to a second, because Kubernetes stores no more and a plan must not depend on what is lost.
+/// Rounds down to a second, because Kubernetes stores no fractions and a plan must not depend on lost
+/// precision.
 fn whole_second(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }
@@ -418,13 +421,13 @@ pub enum Event {
     /// This replica does not lead any more.
     LeadershipLost,
     /// All own kinds and the ConfigMaps were read from the API server by requests sent after
-    /// [`Action::Relist`], and what is observed from now on is not older.
+    /// [`Action::Relist`], and later observations are not older.
     Relisted,
     /// Something that is watched has changed.
     Changed,
     /// The time that [`Action::Wait`] named has come.
     Due,
-    /// The watch that has failed for longest of those whose objects are needed; `None`: all work.
+    /// The longest-failing watch of required objects, or `None` if all watches work.
     Watches(Option<FailingWatch>),
     /// Answers [`Action::ReadBase`]; an error is worth another try.
     BaseRead(Result<Option<LastBase>, String>),
@@ -433,7 +436,7 @@ pub enum Event {
     /// Answers [`Action::Observe`]: everything that is watched. What was observed since the start is added
     /// here.
     Observed(Box<Snapshot>),
-    /// Answers [`Action::Observe`]: not everything was read yet.
+    /// Answers [`Action::Observe`]: not everything has been read yet.
     Unready,
     /// Answers [`Action::Observe`]: the plan could not be made, because of an internal error.
     PlanFailed,
@@ -493,8 +496,8 @@ pub struct FailingWatch {
 /// An action for the operator to perform.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// Read all own kinds and the ConfigMaps anew; [`Event::Relisted`] reports when that is done, and is no
-    /// answer.
+    /// Read all own kinds and the ConfigMaps again; [`Event::Relisted`] reports when that is done, but is not
+    /// an answer.
     Relist,
     /// Read the last good base.
     ReadBase,
@@ -504,7 +507,7 @@ pub enum Action {
     ReadScheduler(SchedulerAddress),
     /// Take a snapshot.
     Observe,
-    /// Create a ConfigMap; one that exists is left alone.
+    /// Create a ConfigMap, unless it exists.
     Create {
         /// `metadata.namespace`
         namespace: String,
@@ -525,8 +528,8 @@ pub enum Action {
         /// `metadata.name`
         name: String,
     },
-    /// Query the scheduler until it runs the text with this checksum, or does not answer, or takes too long.
-    /// A change of what is watched shortens the wait.
+    /// Query the scheduler until it runs the text with this checksum, does not answer, or takes too long. A
+    /// change of a watched object shortens the wait.
     ReadUntilLoaded {
         /// The scheduler's address.
         scheduler: SchedulerAddress,
@@ -542,7 +545,7 @@ pub enum Action {
         /// The partitions.
         partitions: BTreeSet<String>,
     },
-    /// From now on the endpoints and metrics go by this plan.
+    /// From now on, the endpoints and metrics use this plan.
     Publish(Arc<Snapshot>, Arc<Plan>),
     /// Write the statuses that differ, and publish the events.
     Report(Arc<Snapshot>, Arc<Plan>),

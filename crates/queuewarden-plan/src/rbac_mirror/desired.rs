@@ -1,9 +1,9 @@
 //! The desired mirror: for each ACL, a role with the queues it reaches and a binding with the people it
 //! names.
 //!
-//! Every object counts for every request of the cluster: Kubernetes' authorizer goes through all
-//! `ClusterRoleBinding`s each time. So there are at most [`MAX_PAIRS`] of them, and each fits into the 1.5
-//! MiB that etcd takes.
+//! Every object slows down every request in the cluster, because Kubernetes' authorizer goes through all
+//! `ClusterRoleBinding`s each time. The number of pairs is therefore limited to [`MAX_PAIRS`], and each
+//! object fits into etcd's limit of 1.5 MiB.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,20 +17,21 @@ use yunikorn_access::{Node, QueueId, QueueSet, Tree};
 
 /// The prefix of the names of all objects of the mirror.
 pub(super) const PREFIX: &str = "queuewarden:mirror:";
-/// The maximal number of roles with their bindings.
+/// Maximum number of roles with their bindings.
 const MAX_PAIRS: usize = 1000;
-/// Names of queues and subjects in all of them, in bytes.
+/// Maximum total bytes of queue and subject names.
 const MAX_BYTES: usize = 8 << 20;
-/// Names of queues in one role, and of subjects in one binding, in bytes. A role lists its queues twice.
+/// Maximum bytes of queue names in one role, and of subject names in one binding. A role lists its queues
+/// twice.
 const PART_BYTES: usize = 200 << 10;
-/// The bytes that a name needs beside itself: for quotes, commas and, for a subject, its kind.
+/// The bytes that a name needs in addition to itself: quotes, commas and, for a subject, its kind.
 const NAME_BYTES: usize = 80;
-/// The longest path that the name of an object shows, in bytes.
+/// The longest path that appears in the name of an object, in bytes.
 const SHOWN_BYTES: usize = 180;
-/// The group for the wildcard of an ACL, which does not cover requests without a user.
+/// The group that represents an ACL's wildcard. It does not cover unauthenticated requests.
 const EVERYONE: &str = "system:authenticated";
 
-/// The verbs of the right to submit: `use` is the same, and one that kubectl knows.
+/// The verbs of the right to submit. `use` has the same meaning and is a verb that kubectl knows.
 const MAY_SUBMIT: &[&str] = &["submit", "use"];
 /// The verb of the right to administer.
 const ADMINISTERS: &[&str] = &["administer"];
@@ -40,7 +41,7 @@ const ADMINISTERS: &[&str] = &["administer"];
 pub(super) struct Desired {
     /// Roles with their bindings, by name.
     pub pairs: BTreeMap<String, RolePair>,
-    /// The first ACL that does not fit, if there is one: it and those after it are not mirrored.
+    /// The first ACL that does not fit, if any. It and all later ones are not mirrored.
     pub left_out: Option<String>,
 }
 
@@ -53,8 +54,8 @@ pub(super) struct RolePair {
     pub subjects: BTreeSet<MirrorSubject>,
 }
 
-/// Returns the mirror of a partition. While the scheduler is not yet known to run `tree`, it grants only what
-/// `running` grants too.
+/// Returns the mirror of a partition. While the scheduler is not yet known to run `tree`, the mirror only
+/// grants what `running` grants too.
 pub(super) fn from_trees(tree: &Tree, running: Option<&Tree>) -> Desired {
     let running = running.map(|running| Running::new(tree, running));
     let mut desired = Desired::default();
@@ -74,7 +75,7 @@ pub(super) fn from_trees(tree: &Tree, running: Option<&Tree>) -> Desired {
     desired
 }
 
-/// Returns an ACL in as few pairs as possible: one if it is not large and the scheduler runs it.
+/// Returns an ACL in as few pairs as possible: a single pair if it is small and the scheduler runs it.
 fn pairs(tree: &Tree, id: QueueId, node: &Node, acl: Right, running: Option<&Running<'_>>) -> Vec<RolePair> {
     let mut found = Vec::new();
     for (reached, subjects) in shares(tree, id, node, acl, running) {
@@ -91,13 +92,13 @@ fn pairs(tree: &Tree, id: QueueId, node: &Node, acl: Right, running: Option<&Run
     found
 }
 
-/// The queues on which somebody may submit, and those that they administer.
+/// The queues where an entry grants submission, and the queues where it grants administration.
 type Reached = [QueueSet; 2];
 /// The ranges of both sets, as a sortable key.
 type Ranges = Vec<(u32, u32)>;
 
-/// Returns the entries of an ACL in parts that are not too large, with the queues on which they hold each
-/// right. The queues are the same for all entries unless the scheduler runs something else.
+/// Splits the entries of an ACL into parts of limited size, with the queues where they hold each right. The
+/// queues are the same for all entries unless the scheduler runs a different text.
 fn shares(
     tree: &Tree,
     id: QueueId,
@@ -129,7 +130,7 @@ fn shares(
     alike.into_values().map(|(reached, subjects)| (reached, in_parts(subjects))).collect()
 }
 
-/// Returns the verbs with their queues, without empty sets, because a rule without names would mean all
+/// Returns the verbs with their queues. Empty sets are omitted, because a rule without names would mean all
 /// queues.
 fn verbs([submit, admin]: &Reached) -> Vec<(Vec<&'static str>, QueueSet)> {
     let mut found = if submit == admin {
@@ -141,8 +142,8 @@ fn verbs([submit, admin]: &Reached) -> Vec<(Vec<&'static str>, QueueSet)> {
     found
 }
 
-/// The rules for these queues: for a resource that the API server knows, and for the request that kubectl
-/// sends about one that it does not know, with the typed name as a resource of the empty group.
+/// The rules for these queues: one for a resource that the API server knows, and one for the request that
+/// kubectl sends if it does not, with the typed name as a resource of the empty group.
 fn rules(queues: &[String], verbs: &[&str]) -> Vec<MirrorRule> {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let typed = [ACCESS_GROUP, GROUP].map(|group| format!("queues.{group}"));
@@ -151,7 +152,7 @@ fn rules(queues: &[String], verbs: &[&str]) -> Vec<MirrorRule> {
     vec![rule(owned(&[ACCESS_GROUP, GROUP]), owned(&["queues"])), rule(owned(&[""]), typed.to_vec())]
 }
 
-/// Returns whether a role allows nothing but what the mirror writes.
+/// Returns whether a role contains only rules that the mirror writes.
 pub(super) fn wrote(role: &MirrorContent) -> bool {
     let all = [ADMINISTERS, MAY_SUBMIT].concat();
     let MirrorContent::Role(role) = role else { return false };
@@ -162,7 +163,7 @@ pub(super) fn wrote(role: &MirrorContent) -> bool {
     })
 }
 
-/// Splits the items, in order, into as few lists as possible, none of them too large or empty.
+/// Splits the items, in order, into as few lists as possible, each of them within the limits and not empty.
 fn parts<T>(items: impl Iterator<Item = T>, len: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
     let mut parts: Vec<Vec<T>> = Vec::new();
     let mut room = 0_usize;
@@ -179,9 +180,9 @@ fn parts<T>(items: impl Iterator<Item = T>, len: impl Fn(&T) -> usize) -> Vec<Ve
     parts
 }
 
-/// `queuewarden:mirror:submit:root.prod`, and `…~2` where one object is not enough. RBAC takes any name that
-/// is valid in a path; a queue path that is not, or is too long, is replaced by its hash. `~` is in no
-/// queue's name.
+/// `queuewarden:mirror:submit:root.prod`, and `…~2` if a single object is not enough. RBAC accepts any name
+/// that is valid in a path. A queue path that is not valid or too long is replaced by its hash. `~` does not
+/// occur in queue names.
 fn name(node: &Node, acl: Right, number: u32) -> String {
     let path = node.path.as_str();
     let readable = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._@:-".contains(&byte);
@@ -213,7 +214,7 @@ impl RolePair {
 /// The text that the scheduler was last known to run.
 struct Running<'t> {
     tree: &'t Tree,
-    /// For each queue of the other tree, the queue of this one that decides about it.
+    /// For each queue of the other tree, the queue of this tree whose ACLs apply.
     queues: Vec<Option<QueueId>>,
 }
 
@@ -223,8 +224,8 @@ impl<'t> Running<'t> {
         Self { tree: running, queues: queues.collect() }
     }
 
-    /// Returns those of the queues on which an entry holds a right here as well, by itself or because
-    /// everyone does.
+    /// Returns the subset of queues where an entry holds a right here as well, by itself or because everyone
+    /// does.
     fn too(&self, right: Right, entry: Match<'_>, queues: &QueueSet) -> QueueSet {
         let reach = [entry, Match::Everyone].map(|entry| reached_by(self.tree, right, entry));
         let here = |number: &u32| {

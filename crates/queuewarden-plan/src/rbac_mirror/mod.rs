@@ -1,23 +1,24 @@
 //! The RBAC mirror: a copy of the ACLs in force as `ClusterRole`s and their bindings, so that Kubernetes' own
-//! authorizer answers `kubectl auth can-i submit queues.queuewarden.dev/root.prod`, even where nobody may
+//! authorizer answers `kubectl auth can-i submit queues.queuewarden.dev/root.prod`, even where no one may
 //! configure an authorization webhook.
 //!
 //! Each ACL becomes a role with the queues it reaches as `resourceNames`, and a binding of the same name with
-//! the people it names as subjects. The mirror is narrower than the ACLs where RBAC cannot express them, and
-//! never wider:
-//! * a queue that the configuration does not name (one that a placement rule will make) has no name to be
+//! the people it names as subjects. If RBAC cannot express an ACL, the mirror is narrower, but it is never
+//! wider:
+//!
+//! * a queue that is not in the configuration because a placement rule will create it has no name to be
 //!   listed;
 //! * the wildcard is `system:authenticated`, because Kubernetes has no wider group of users;
-//! * names are compared with their case, and only the partition `default` is mirrored: a resource has no
+//! * names are case-sensitive, and only the partition `default` is mirrored, because a resource has no
 //!   partition;
-//! * a text that the scheduler is not yet known to run grants only what the text that it was last known to
-//!   run grants too. A scheduler that does not answer, and was never known to run any, is assumed to follow
-//!   the ConfigMaps, as [`SchedulerText`](crate::Running) describes.
+//! * while the scheduler is not yet known to run a text, the mirror only grants access that is also in the
+//!   text that it was last known to run. A scheduler that does not answer and was never known to run any text
+//!   is assumed to follow the ConfigMaps, as [`SchedulerText`](crate::Running) describes.
 //!
-//! The next writes towards the [`desired`] objects never grant more on the way than before or afterwards. A
-//! role and its binding are two objects, and nothing changes both at once. So subjects are removed from the
-//! binding before the role changes, and added afterwards: at each moment the pair grants at most what it
-//! granted before, or at most what it should grant.
+//! On the path to the [`desired`] objects, the mirror never grants more than it granted before or will grant
+//! afterwards. A role and its binding are two objects that cannot be changed together. Subjects are therefore
+//! removed from the binding before the role changes, and added afterwards: the pair never grants more than
+//! before, or never more than it should.
 
 mod desired;
 #[cfg(test)]
@@ -36,7 +37,7 @@ use go_compat::diag::plural;
 use yunikorn_access::Tree;
 use yunikorn_access::alias::Aliased;
 
-/// Instructions for removing a mirror that queuewarden may not remove.
+/// Instructions for removing a mirror that queuewarden is not allowed to remove.
 const BY_HAND: &str = "apply manifests/rbac-mirror, or remove it by hand: kubectl delete clusterrolebindings,clusterroles -l queuewarden.dev/mirror=rbac";
 /// The partition that is mirrored.
 const PARTITION: &str = "default";
@@ -44,13 +45,14 @@ const PARTITION: &str = "default";
 /// The next changes of the mirror.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MirrorChanges {
-    /// `metadata.uid` of the `YuniKornConfig`, which owns all objects of the mirror: they go with it.
+    /// `metadata.uid` of the `YuniKornConfig`, which owns all objects of the mirror, so that they are deleted
+    /// with it.
     pub owner: String,
-    /// The next steps, in this order; after them there may be more.
+    /// The next steps, in this order; more may follow after them.
     pub steps: Vec<MirrorStep>,
 }
 
-/// Plans the changes of the mirror and its condition; nothing if the mirror was not read.
+/// Plans the changes to the mirror and its condition. Does nothing if the mirror was not read.
 pub(crate) fn plan(
     read: &ReadState<'_>,
     aliased: &Arc<Aliased>,
@@ -73,8 +75,8 @@ pub(crate) fn plan(
     (MirrorChanges { owner, steps }, mirrored.filter(|_| reports))
 }
 
-/// Returns the desired mirror; an error if it is unknown which ACLs are in force, so that the mirror has to
-/// stay as it is.
+/// Returns the desired mirror, or an error if the ACLs in force are unknown, so that the mirror has to stay
+/// as it is.
 fn desired(
     snapshot: &Snapshot,
     env: &EffectiveConfig,
@@ -83,7 +85,7 @@ fn desired(
 ) -> Result<Desired, String> {
     env.runs.as_ref().map_err(String::clone)?;
     let observed = &snapshot.observed;
-    // While the scheduler loads the text, the mirror must not grant more than what runs meanwhile.
+    // While the scheduler loads the text, the mirror must not grant more than the text that is still running.
     let another = observed.reported().is_some_and(|reported| *reported != env.checksum);
     if another && !observed.reports_loaded_text() {
         return Err(UNSEEN.to_owned());
@@ -92,12 +94,12 @@ fn desired(
     let running = running.and_then(|text| queues(text, cache).ok());
     let (tree, running) = match (queues(&env.text, cache), running) {
         (Ok(tree), running) => (tree, running),
-        // The text of the ConfigMaps does not come into force, and the former one stays in use.
+        // The text in the ConfigMaps does not take effect, and the previous one stays in use.
         (Err(_), Some(running)) => (running, None),
         (Err(why), None) => return Err(why),
     };
     Ok(match (tree, running) {
-        // A partition that is not in both is not mirrored.
+        // A partition that is missing in one of them is not mirrored.
         (None, _) | (_, Some(None)) => Desired::default(),
         (Some(mut tree), running) => {
             tree.name_aliases(Arc::clone(aliased));
@@ -106,8 +108,8 @@ fn desired(
     })
 }
 
-/// Returns the condition; none once there is neither a mirror nor to be one. `on` is true if there is to
-/// be one, `steps` are left to the desired one, and `failure` is why the last one failed.
+/// Returns the condition, or `None` if the mirror does not exist and is not wanted. `on` is true if it is
+/// wanted, `steps` are the remaining steps to the desired mirror, and `failure` is why the last step failed.
 fn finding(
     on: bool,
     mirror: &Mirror,
@@ -118,8 +120,10 @@ fn finding(
     let no = |reason, message: String| Some(Finding::no(Type::Mirrored, reason, message));
     if let Some(problem) = &mirror.problem {
         let hint = if on { "apply manifests/rbac-mirror, or set rbacMirror: Disabled" } else { BY_HAND };
-        let message =
-            format!("queuewarden may not read ClusterRoles and ClusterRoleBindings; {hint}: {problem}");
+        let message = format!(
+            "queuewarden is not allowed to read ClusterRoles and ClusterRoleBindings; {hint}: \
+                     {problem}"
+        );
         return no(Reason::Forbidden, message);
     }
     if !mirror.synced {
@@ -129,7 +133,13 @@ fn finding(
     match failure {
         Some(WriteFailure::Forbidden(message)) => {
             let hint = if on { "apply manifests/rbac-mirror" } else { BY_HAND };
-            return no(Reason::Forbidden, format!("the mirror may not be written; {hint}: {message}"));
+            return no(
+                Reason::Forbidden,
+                format!(
+                    "queuewarden is not allowed to write the mirror; {hint}: \
+                                                  {message}"
+                ),
+            );
         }
         Some(WriteFailure::Rejected(message)) => return no(Reason::of_rejection(message), message.clone()),
         Some(WriteFailure::Transient(message)) => return no(Reason::Pending, message.clone()),
@@ -146,13 +156,14 @@ fn finding(
         Ok(_) if !on => None,
         Ok(Desired { left_out: Some(first), .. }) => {
             let message = format!(
-                "the mirror is full: {first} and those after it are not in it, so Kubernetes says no where they say yes"
+                "the mirror is full: it leaves out {first} and those after it, so Kubernetes denies what \
+                 they allow"
             );
             no(Reason::TooLarge, message)
         }
         Ok(Desired { pairs, left_out: None }) => {
             let roles = plural(pairs.len(), "ClusterRole");
-            let message = format!("the ACLs of partition `default` stand in {roles}");
+            let message = format!("the ACLs of partition `default` are in {roles}");
             Some(Finding::yes(Type::Mirrored, Reason::Mirrored, message))
         }
     }
@@ -168,13 +179,13 @@ fn queues(text: &str, cache: &mut ParseCache) -> Result<Option<Tree>, String> {
     partition.map(Tree::new).transpose().map_err(|error| error.to_string())
 }
 
-/// Returns whether an object may be changed or removed: only the mirror gives such names. A label can be put
-/// on anything.
+/// Returns whether an object may be changed or removed. This depends on its name, which only the mirror uses;
+/// a label can be put on any object.
 fn is_ours(object: &MirrorObject) -> bool {
     object.name.starts_with(desired::PREFIX)
 }
 
-/// The maximal number of steps before everything is read again, so that a new ACL does not wait for a large
+/// Maximum number of steps before everything is read again, so that a new ACL does not wait for a large
 /// mirror.
 const MAX_STEPS: usize = 64;
 
@@ -185,17 +196,17 @@ pub struct MirrorStep {
     pub kind: MirrorKind,
     /// `metadata.name`
     pub name: String,
-    /// `metadata.uid` and `metadata.resourceVersion` of the observed object: the precondition. `None`: there
-    /// was no object.
+    /// `metadata.uid` and `metadata.resourceVersion` of the observed object, as a precondition; `None` if
+    /// there was no object.
     pub last: Option<(String, String)>,
     /// The change to make.
     pub action: MirrorAction,
 }
 
-/// The state that a step is to lead to, whatever was observed before.
+/// The target state of a step, regardless of earlier observations.
 pub type TargetState = (MirrorKind, String, MirrorAction);
 
-/// Returns the states that the steps are to lead to.
+/// Returns the target states of the steps.
 pub fn target_states(changes: &MirrorChanges) -> Vec<TargetState> {
     changes.steps.iter().map(|step| (step.kind, step.name.clone(), step.action.clone())).collect()
 }
@@ -203,7 +214,7 @@ pub fn target_states(changes: &MirrorChanges) -> Vec<TargetState> {
 /// A change of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum MirrorAction {
-    /// Creates the object, or replaces its content by this.
+    /// Creates the object, or replaces its content.
     Rules(Vec<MirrorRule>),
     /// Creates the object, or replaces its content by this.
     Subjects(BTreeSet<MirrorSubject>),
@@ -211,7 +222,7 @@ pub enum MirrorAction {
     Delete,
 }
 
-/// The order of the steps: those that take access away come before those that grant it.
+/// The order of the steps: steps that remove access come before steps that grant it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum When {
     Shrink,
@@ -232,7 +243,7 @@ fn next(mirror: &Mirror, desired: &Desired, owner: &str) -> Vec<MirrorStep> {
             step(name, role, binding, desired.pairs.get(name), owner)
         })
         .collect();
-    // Stable: by name among those of one kind.
+    // The sort is stable: steps of one kind stay sorted by name.
     steps.sort_by_key(|(when, _)| *when);
     steps.into_iter().take(MAX_STEPS).map(|(_, step)| step).collect()
 }
@@ -258,7 +269,7 @@ fn step(
     };
     let bound = match binding.map(|binding| &binding.content) {
         Some(MirrorContent::Binding(subjects)) => Some(subjects),
-        // The access it grants is not known to be right, and a binding to another role cannot be changed.
+        // The access it grants may be wrong, and a binding to another role cannot be changed.
         Some(_) => return step(When::Shrink, MirrorKind::Binding, binding, MirrorAction::Delete),
         None => None,
     };
@@ -278,8 +289,8 @@ fn step(
         None => step(When::Change, MirrorKind::Role, role, MirrorAction::Rules(pair.rules.clone())),
         Some(bound) => {
             let stay: BTreeSet<_> = bound.intersection(&pair.subjects).cloned().collect();
-            // The API server lets only those write a binding who hold all that its role allows; deleting one
-            // needs no such rights.
+            // To write a binding, the API server requires all permissions of its role; deleting one needs no
+            // such permissions.
             let held = role.is_some_and(|role| desired::wrote(&role.content));
             let action =
                 if stay.is_empty() || !held { MirrorAction::Delete } else { MirrorAction::Subjects(stay) };

@@ -1,4 +1,4 @@
-//! The mirror answers as the ACLs do, or no, at every moment.
+//! The mirror always gives the same answers as the ACLs, or denies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ use yunikorn_access::tree::Located;
 const OWNER: &str = "uid-config";
 
 /// Decides as RBAC does (kubernetes `pkg/apis/rbac/v1/evaluation_helpers.go`): some rule of a bound role
-/// matches each part of the request, and a rule without names matches any.
+/// matches each part of the request, and a rule without names matches any name.
 fn rbac(bound: &[(&[MirrorRule], &BTreeSet<MirrorSubject>)], who: &Identity, asked: [&str; 4]) -> bool {
     let [group, resource, name, verb] = asked;
     let has = |list: &[String], wanted: &str| list.iter().any(|item| item == wanted || item == "*");
@@ -36,7 +36,7 @@ fn rbac(bound: &[(&[MirrorRule], &BTreeSet<MirrorSubject>)], who: &Identity, ask
     };
     let is = |subject: &MirrorSubject| match subject {
         MirrorSubject::User(user) => *user == who.user,
-        // Every request that has a user carries the group.
+        // Every authenticated request has the group.
         MirrorSubject::Group(group) => group == "system:authenticated" || who.groups.contains(group),
     };
     bound.iter().any(|(rules, subjects)| subjects.iter().any(is) && rules.iter().any(allows))
@@ -59,7 +59,7 @@ fn bound_in(mirror: &Mirror) -> Vec<(&[MirrorRule], &BTreeSet<MirrorSubject>)> {
         .collect()
 }
 
-/// A user without a name, whom Kubernetes does not have.
+/// A user without a name, which does not exist in Kubernetes.
 fn everybody() -> Vec<Identity> {
     people().into_iter().filter(|who| !who.user.is_empty()).collect()
 }
@@ -90,7 +90,8 @@ fn standing(desired: &Desired) -> Mirror {
     mirror
 }
 
-/// Applies a step as the API server does, or refuses it: a binding may not name a role that is not there.
+/// Applies a step as the API server does, or refuses it: a binding may not refer to a role that does not
+/// exist.
 fn apply(mirror: &mut Mirror, step: &MirrorStep) {
     let Mirror { roles, bindings, .. } = mirror;
     let objects = match step.kind {
@@ -119,7 +120,7 @@ fn apply(mirror: &mut Mirror, step: &MirrorStep) {
     assert!(step.kind == MirrorKind::Role || roles.contains_key(&step.name), "{step:?}");
 }
 
-/// For each queue that anything names, each verb and each person: whether it is allowed.
+/// For each named queue, each verb and each person: whether it is allowed.
 fn answers(
     bound: &[(&[MirrorRule], &BTreeSet<MirrorSubject>)],
 ) -> BTreeMap<(usize, &'static str, &'static str), bool> {
@@ -189,7 +190,7 @@ proptest! {
         let (old, new) = (desired::from_trees(&old, None), desired::from_trees(&new, None));
         let mut mirror = standing(&old);
         let (before, after) = (answers(&bound_by(&old)), answers(&bound_by(&new)));
-        // Each step by itself, any of those that are due: they run at once, and others may fail.
+        // Applies one arbitrary step at a time, because steps run concurrently and some may fail.
         for count in 0.. {
             prop_assert!(count < 200, "no end");
             let steps = next(&mirror, &new, OWNER);
@@ -198,7 +199,7 @@ proptest! {
             }
             apply(&mut mirror, order.get(&steps));
             for (asked, allowed) in answers(&bound_in(&mirror)) {
-                prop_assert!(!allowed || before[&asked] || after[&asked], "{:?} on the way", asked);
+                prop_assert!(!allowed || before[&asked] || after[&asked], "{:?} in between", asked);
             }
         }
         prop_assert_eq!(answers(&bound_in(&mirror)), after);
@@ -246,7 +247,7 @@ fn names_that_rbac_or_a_path_would_not_take_are_hashed() {
     }
 }
 
-/// A text with so many queues below the root, each with this ACL.
+/// A text with this many queues below the root, each with this ACL.
 fn many(queues: u32, acl: &str) -> Tree {
     let mut text = "partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n".to_owned();
     for number in 0..queues {
@@ -362,7 +363,7 @@ fn who_loses_a_right_does_not_wait_for_those_who_get_one() {
         )
     };
     let mut mirror = standing(&with("u,v"));
-    // Bindings were deleted, which by name would come first when they are made again.
+    // Deleted bindings, which would come first by name when they are created again.
     mirror.bindings.retain(|name, _| name.ends_with(":root.z"));
     let steps = next(&mirror, &with("u"), OWNER);
     let first = steps.first().unwrap();
@@ -389,7 +390,7 @@ fn as_much_as_fits_is_in_it_to_the_last_byte() {
         let rules = desired.pairs.values().flat_map(|pair| &pair.rules);
         let queues = rules.flat_map(|rule| &rule.names).map(String::len);
         let subjects = desired.pairs.values().flat_map(|pair| &pair.subjects).map(|of| of.name().len());
-        // Each name needs some bytes beside itself.
+        // Each name needs some bytes in addition to itself.
         queues.chain(subjects).map(|len| len + 80).sum()
     };
     let room = (8 << 20) - size(&with("v"));
@@ -437,12 +438,12 @@ fn kinds_are_called_as_kubernetes_calls_them() {
     );
 }
 
-/// A text in which these may submit to `root.prod`.
+/// A text in which these subjects may submit to `root.prod`.
 fn prod(submit: &str) -> String {
     yunikorn_access::testing::text(&[("root", "", ""), ("root.prod", submit, "")])
 }
 
-/// A cluster that runs this text, and is to have a mirror that is not there yet.
+/// A cluster that runs this text, and should have a mirror that does not exist yet.
 fn cluster(text: &str) -> Snapshot {
     let output = ConfigMapState {
         name: YUNIKORN_CONFIGS.to_owned(),
@@ -475,7 +476,7 @@ fn remember(snapshot: &mut Snapshot, plan: &Plan) {
     snapshot.config.as_mut().unwrap().meta.conditions.clone_from(&plan.config.as_ref().unwrap().conditions);
 }
 
-/// The cluster once all steps are done.
+/// The cluster after all steps.
 fn done(mut snapshot: Snapshot) -> Snapshot {
     for _ in 0..10 {
         let plan = plan(&snapshot);
@@ -488,7 +489,7 @@ fn done(mut snapshot: Snapshot) -> Snapshot {
     snapshot
 }
 
-/// The users that the binding of `root.prod` names.
+/// The users in the binding of `root.prod`.
 fn users(snapshot: &Snapshot) -> Vec<&str> {
     let binding = snapshot.mirror.as_ref().unwrap().bindings.get("queuewarden:mirror:submit:root.prod");
     match binding.map(|binding| &binding.content) {
@@ -529,7 +530,7 @@ fn a_text_that_is_refused_leaves_the_mirror_to_what_runs() {
     assert_eq!(unknown.mirror.steps, []);
     let (mirrored, message) = reported(&unknown);
     assert_eq!(mirrored, "Unknown/ConfigNotReady");
-    assert!(message.contains("the mirror stays as it is: YuniKorn does not take the configuration, and what it runs is not known: "), "{message}");
+    assert!(message.contains("the mirror stays as it is: YuniKorn refuses the configuration, and the configuration that it runs is unknown:  "), "{message}");
     snapshot.observed.loaded_text = Some(prod("u"));
     assert_eq!(users(&done(snapshot)), ["u"]);
 }
@@ -549,7 +550,7 @@ fn while_nobody_knows_what_the_scheduler_runs_the_mirror_stays() {
         assert_eq!(unknown.mirror.steps, []);
         let (mirrored, message) = reported(&unknown);
         assert_eq!(mirrored, "Unknown/ConfigNotReady");
-        assert!(message.starts_with("the mirror stays as it is: YuniKorn runs another"), "{message}");
+        assert!(message.starts_with("the mirror stays as it is: YuniKorn runs a different"), "{message}");
     }
 }
 
@@ -595,14 +596,14 @@ fn it_is_reported_from_the_first_step_until_it_has_gone() {
     assert_eq!(first.mirror.owner, OWNER);
     assert_eq!(reported(&first), ("False/Pending".to_owned(), "the mirror is being written"));
     snapshot = done(snapshot);
-    let text = "the ACLs of partition `default` stand in 1 ClusterRole";
+    let text = "the ACLs of partition `default` are in 1 ClusterRole";
     assert_eq!(reported(&plan(&snapshot)), ("True/Mirrored".to_owned(), text));
     turn(&mut snapshot, false);
     assert_eq!(reported(&plan(&snapshot)), ("False/Pending".to_owned(), "it is being removed"));
     snapshot = done(snapshot);
     assert_eq!((users(&snapshot), snapshot.mirror.as_ref().unwrap().roles.len()), (Vec::new(), 0));
     assert_eq!(reported(&plan(&snapshot)).0, "-");
-    // Where there never was one, its other conditions make none.
+    // If there was never a mirror, the object's other conditions do not cause one to be reported.
     assert_ne!(snapshot.config.as_ref().unwrap().meta.conditions.len(), 0);
     mirror(&mut snapshot).problem = Some("clusterroles is forbidden".to_owned());
     assert_eq!(reported(&plan(&snapshot)).0, "-");

@@ -1,5 +1,5 @@
-//! The cluster beside our objects: ConfigMaps, the roles and bindings of the RBAC mirror, and what the
-//! operator remembers and observes.
+//! The cluster apart from our objects: ConfigMaps, the roles and bindings of the RBAC mirror, and the
+//! operator's memory and observations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,25 +10,23 @@ use crate::conditions::Reason;
 use crate::snapshot::{QueueAclInForce, Touch};
 use yunikorn::config::checksum;
 
-/// The field manager of every write, and the name in `managedFields` that distinguishes our keys from other
-/// people's.
+/// The field manager of every write, which distinguishes our keys from other people's in `managedFields`.
 pub const FIELD_MANAGER: &str = "queuewarden";
-/// The field manager of `YuniKorn`'s queue operator (k8shim pull request 1049): the name of its program,
-/// which the API server takes from `User-Agent`.
+/// The field manager of `YuniKorn`'s queue operator (k8shim pull request 1049), which is the program's name
+/// that the API server takes from `User-Agent`.
 pub const QUEUE_OPERATOR: &str = "yunikorn-queue-operator";
 /// The label of the objects that queuewarden creates. Its value is [`FIELD_MANAGER`].
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Annotation on the output ConfigMap: the keys that queuewarden wrote, separated by commas.
 pub const MANAGED_KEYS: &str = "queuewarden.dev/managed-keys";
-/// Annotation on the output ConfigMap: the key whose queue tree is kept up to date, where several keys are
-/// ours.
+/// Annotation on the output ConfigMap: the key whose queue tree is kept up to date, if several keys are ours.
 pub const QUEUES_KEY: &str = "queuewarden.dev/queues-key";
 /// Annotation on the output ConfigMap: the number of objects that its queue tree was rendered from.
 pub const OBJECTS: &str = "queuewarden.dev/objects";
 /// Annotation on the output ConfigMap: a number for writes that change nothing else.
 pub const EPOCH: &str = "queuewarden.dev/epoch";
-/// Annotation on the output ConfigMap: the grants of its queue tree that the statuses of the objects do not
-/// show yet.
+/// Annotation on the output ConfigMap: the grants of its queue tree that are not yet recorded in the statuses
+/// of the objects.
 pub const IN_FORCE: &str = "queuewarden.dev/in-force";
 /// Annotation on the `YuniKornConfig`: the revision of the output that permits the removal of most objects at
 /// once.
@@ -38,7 +36,7 @@ pub const CONFIRM_REMOVAL: &str = "queuewarden.dev/confirm-removal";
 pub const IMPORTED_FROM: &str = "queuewarden.dev/imported-from";
 /// `YuniKorn`'s first ConfigMap (Helm's); k8shim `constants.go:67`.
 pub const YUNIKORN_DEFAULTS: &str = "yunikorn-defaults";
-/// `YuniKorn`'s second ConfigMap, whose keys win; k8shim `constants.go:68`.
+/// `YuniKorn`'s second ConfigMap, whose keys take precedence; k8shim `constants.go:68`.
 pub const YUNIKORN_CONFIGS: &str = "yunikorn-configs";
 
 /// A ConfigMap as it is in the cluster.
@@ -56,12 +54,12 @@ pub struct ConfigMapState {
     pub data: BTreeMap<String, String>,
     /// `binaryData`
     pub binary: BTreeMap<String, BinaryValue>,
-    /// Annotation [`IN_FORCE`](super::IN_FORCE) by the uid of the object; `None`: the queue tree grants
-    /// nothing of it.
+    /// Annotation [`IN_FORCE`](super::IN_FORCE) by the uid of the object; `None` means that the queue tree
+    /// grants nothing for it.
     pub in_force: BTreeMap<String, Option<QueueAclInForce>>,
-    /// Per key of `data` and `binaryData`: its owners by `metadata.managedFields`.
+    /// For each key of `data` and `binaryData`, its owners according to `metadata.managedFields`.
     pub owners: BTreeMap<String, Vec<KeyOwner>>,
-    /// The last writers of its fields. No plan depends on them; reports print them.
+    /// The last writers of its fields. They do not affect plans and are only used in reports.
     pub touches: Vec<Touch>,
 }
 
@@ -125,10 +123,10 @@ pub enum MirrorSubject {
 pub enum MirrorContent {
     /// A role's rules.
     Role(Vec<MirrorRule>),
-    /// The subjects to which a binding gives the role of the same name.
+    /// The subjects that a binding assigns to the role of the same name.
     Binding(BTreeSet<MirrorSubject>),
-    /// Something that the mirror does not write, such as a service account, an aggregated role, or a binding
-    /// to another role, which cannot be changed (`roleRef` is immutable), only deleted.
+    /// Content that the mirror does not write, such as a service account, an aggregated role, or a binding to
+    /// another role, which cannot be changed (`roleRef` is immutable), only deleted.
     Other,
 }
 
@@ -156,7 +154,7 @@ pub struct Mirror {
     pub bindings: BTreeMap<String, Arc<MirrorObject>>,
     /// True if all of them were read.
     pub synced: bool,
-    /// The reason why they cannot be read now.
+    /// Why they cannot be read now.
     pub problem: Option<String>,
 }
 
@@ -186,32 +184,32 @@ impl MirrorSubject {
     }
 }
 
-/// The base from which the last full text was rendered: it is used while the base is missing or invalid.
+/// The base of the last full text, which is used while the base is missing or invalid.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct LastBase {
-    /// The base as the header of the output names it.
+    /// The base as named in the output's header.
     pub source: String,
     /// The text.
     pub text: String,
-    /// The text that the scheduler ran when it refused another one: withdrawals are applied to it.
+    /// The text that the scheduler ran when it refused another one. Withdrawals are applied to it.
     pub loaded: Option<String>,
 }
 
-/// The operator's observations since it started. All empty for `render`.
+/// The operator's observations since it started. Empty for `render`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Observed {
     /// The last read-back of the scheduler.
     pub read_back: Option<ReadBack>,
     /// The release that the scheduler reported last.
     pub release: Option<String>,
-    /// The time when the text in force was first observed, if the scheduler does not run it yet.
+    /// When the text in force was first observed, if the scheduler does not run it yet.
     pub pending_since: Option<Timestamp>,
     /// The text that was last proven to run.
     pub loaded_text: Option<String>,
-    /// The number of times that the current text was written again, with a new revision, because the
-    /// scheduler did not run it.
+    /// How many times the current text was written again, with a new revision, because the scheduler did not
+    /// run it.
     pub reasserts: u32,
-    /// The failure of the last write, if it failed, for the text that is still desired.
+    /// The failure of the last write, for the text that is still desired.
     pub write_failure: Option<WriteFailure>,
     /// The failure of the last write of the RBAC mirror, if it failed.
     pub mirror_failure: Option<WriteFailure>,
@@ -221,21 +219,21 @@ pub struct Observed {
     pub other_writer: Option<String>,
     /// Checksum of the text we wrote last, to distinguish a new intent from a repair.
     pub last_written: Option<String>,
-    /// The text that this process wrote last, also where the outcome of that write is unknown.
+    /// The text that this process wrote last, even if the outcome of that write is unknown.
     pub written: Option<OutputText>,
-    /// The resource version of the output that a late write may still name, a former leader's or one of
-    /// unknown outcome. While the output has it, that write may still be accepted: the version has to change
-    /// first.
+    /// The resource version of the output that a late write, by a former leader or of unknown outcome, may
+    /// still use as its precondition. While the output has this version, that write may still be accepted, so
+    /// the version has to change first.
     pub fence: Option<String>,
     /// The writes that widened access, oldest first; bounded.
     pub widened: Vec<Timestamp>,
     /// The refusal of a full text by an admission webhook or by the scheduler, until another full text is
     /// proven to run.
     pub refused: Option<RefusedText>,
-    /// A watch of our own kinds or of the ConfigMaps that has failed for minutes, and why.
+    /// A watch of our kinds or of the ConfigMaps that has been failing for minutes, and why.
     pub watch_failure: Option<String>,
-    /// Success if the user-info webhook is registered so that it writes the aliases of all pods, or the
-    /// reason why not. `None`: not observed, as for files.
+    /// Success if the user-info webhook is registered so that it writes the aliases of all pods, or why it is
+    /// not. `None` if this was not observed, as with files.
     pub identity_webhook: Option<Result<(), String>>,
     /// Queues that the scheduler has at run time, per partition: path and whether it comes from the
     /// configuration.
@@ -271,9 +269,9 @@ pub struct RefusedText {
     pub body: String,
     /// The time of the last refusal.
     pub at: Timestamp,
-    /// The number of refusals of this body.
+    /// How many times this body was refused.
     pub times: u32,
-    /// True if the scheduler refused it, and not the API server.
+    /// True if the scheduler refused it, false if the API server did.
     pub by_scheduler: bool,
 }
 
@@ -282,14 +280,14 @@ pub struct RefusedText {
 pub struct ReadBack {
     /// The time of the request.
     pub at: Timestamp,
-    /// The checksum, or why none is usable (stable text).
+    /// The checksum, or why none is usable (as a stable text).
     pub checksum: Result<String, NoChecksum>,
 }
 
-/// The reason why there is no usable checksum, as condition `Loaded` reports it.
+/// Why there is no usable checksum, as condition `Loaded` reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NoChecksum {
-    /// The reason: [`Reason::VersionUnproven`] if the scheduler answers, and a checksum of its version proves
+    /// The reason: [`Reason::VersionUnproven`] if the scheduler answers, but a checksum of its version proves
     /// nothing.
     pub reason: Reason,
     /// The message, which is the same in the same situation.
@@ -304,7 +302,7 @@ impl NoChecksum {
     }
 }
 
-/// The scheduler's answer about what it runs.
+/// The scheduler's report of the text that it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SchedulerAnswer {
     /// The checksum of the text that it runs.
@@ -326,9 +324,9 @@ impl SchedulerAnswer {
 pub enum WriteFailure {
     /// 403 by RBAC; the message of the API server.
     Forbidden(String),
-    /// An admission webhook (`YuniKorn`'s own among them), a policy or a rule of the API server refused it,
-    /// and will again.
+    /// An admission webhook (possibly `YuniKorn`'s own), a policy or a rule of the API server refused it, and
+    /// will do so again.
     Rejected(String),
-    /// Anything that passes by itself: a conflict, a time-out.
+    /// A failure that passes by itself, such as a conflict or a timeout.
     Transient(String),
 }

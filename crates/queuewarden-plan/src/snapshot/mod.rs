@@ -1,12 +1,11 @@
 //! The input of `plan`: everything it reads, as plain data, gathered at one moment.
 //!
-//! The operator fills a [`Snapshot`] from its watches, `queuewarden render` from files. Nothing in here is a
-//! Kubernetes type, and the clock is a field, so that the same snapshot always gives the same plan.
+//! The operator fills a [`Snapshot`] from its watches, `queuewarden render` from files. It contains no
+//! Kubernetes types, and the clock is a field, so that the same snapshot always gives the same plan.
 //!
 //! * [`release`]: the version of the scheduler.
-//! * [`objects`]: the objects of ours.
-//! * [`cluster`]: the ConfigMaps and the mirror as they are in the cluster, and what the operator observes
-//!   and remembers.
+//! * [`objects`]: our objects.
+//! * [`cluster`]: the ConfigMaps and the mirror in the cluster, and the operator's observations and memory.
 
 pub mod release;
 
@@ -29,12 +28,12 @@ pub use objects::*;
 /// Everything the plan depends on.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
-    /// The moment the plan is made for.
+    /// The time that the plan is made for.
     pub now: Timestamp,
-    /// The `YuniKornConfig` named `default`; `None` when there is none.
+    /// The `YuniKornConfig` named `default`; `None` if it does not exist.
     pub config: Option<ConfigEntry>,
-    /// All `QueueAcl` objects, in any order; shared, because there may be thousands, and most of them are the
-    /// same in the next snapshot.
+    /// All `QueueAcl` objects, in any order. They are shared, because there may be thousands, and most are
+    /// the same in the next snapshot.
     pub queue_acls: Vec<Arc<QueueAclEntry>>,
     /// All `AdmissionPolicy` objects, in any order.
     pub policies: Vec<PolicyEntry>,
@@ -46,8 +45,7 @@ pub struct Snapshot {
     pub base: Option<Arc<ConfigMapState>>,
     /// The output ConfigMap (`yunikorn-configs`).
     pub output: Option<Arc<ConfigMapState>>,
-    /// The last base from which a full text was written, as the operator stored it; `None` if nothing is
-    /// stored.
+    /// The base of the last full text, as stored by the operator; `None` if none is stored.
     pub last_base: Option<LastBase>,
     /// The RBAC mirror in the cluster; `None` if it was not read.
     pub mirror: Option<Mirror>,
@@ -66,7 +64,8 @@ impl Snapshot {
         self.config.as_ref()?.spec.as_ref().ok()
     }
 
-    /// Returns the version of the scheduler. One that does not answer is the one that it was, by the status.
+    /// Returns the version of the scheduler. If the scheduler does not answer, its version is taken from the
+    /// status.
     pub fn release(&self) -> Release {
         let chosen = self.spec().and_then(|spec| spec.version);
         let answer = self.observed.read_back.as_ref().map(|read_back| &read_back.checksum);
@@ -100,15 +99,15 @@ impl Snapshot {
         self.config.as_ref()?.in_force.as_ref()
     }
 
-    /// Returns the checksum of the text that the scheduler was last known to run, by the status. With
-    /// another spec it may be another scheduler.
+    /// Returns the checksum of the text that the scheduler was last known to run, from the status. If the
+    /// spec has changed, it may be a different scheduler.
     pub(crate) fn loaded_hash(&self) -> Option<&String> {
         let Meta { conditions, generation, .. } = &self.config.as_ref()?.meta;
         let current = conditions::find(conditions, Type::Loaded)?.observed_generation == *generation;
         self.config_status().filter(|_| current)?.loaded_hash.as_ref()
     }
 
-    /// Returns whether an older write may still be accepted, or was accepted and is not observed yet: then
+    /// Returns whether an older write may still be accepted, or was accepted but not observed yet, so that
     /// another text may be in force.
     pub(crate) fn is_fenced(&self) -> bool {
         let version = self.output.as_deref().map(|output| &output.resource_version);

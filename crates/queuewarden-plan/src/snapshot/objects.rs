@@ -1,4 +1,4 @@
-//! The objects of ours: their kinds and names, their metadata, their specs, and what their statuses remember.
+//! Our objects: their kinds and names, their metadata, their specs, and the state kept in their statuses.
 
 use std::fmt;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl ResourceKind {
         plural
     }
 
-    /// Parses a name as kubectl takes it: `queueacl`, `queueacls` or `qacl`, in any case.
+    /// Parses a name as kubectl accepts it: `queueacl`, `queueacls` or `qacl`, ignoring case.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.names().iter().any(|name| name.eq_ignore_ascii_case(text)))
     }
@@ -81,14 +81,14 @@ impl fmt::Display for ObjectRef {
     }
 }
 
-/// One object of ours: its metadata, its spec (or why that cannot be read), and what its status remembers.
+/// One of our objects: its metadata, its spec (or why it cannot be read), and the state kept in its status.
 #[derive(Debug, Clone)]
 pub struct Entry<S, M> {
     /// Name and bookkeeping.
     pub meta: Meta,
-    /// The spec; diagnostics when it cannot be decoded at all.
+    /// The spec, or diagnostics if it cannot be decoded at all.
     pub spec: Result<S, Vec<Diagnostic>>,
-    /// The version that was last in force, by its status.
+    /// The version that was last in force, from its status.
     pub in_force: Option<M>,
 }
 
@@ -112,22 +112,23 @@ pub struct Meta {
     pub generation: i64,
     /// `metadata.creationTimestamp`
     pub created: Option<Timestamp>,
-    /// True if `metadata.deletionTimestamp` is set: the object is deleted, and a finalizer delays that.
+    /// True if `metadata.deletionTimestamp` is set: the object is deleted, but a finalizer delays its
+    /// removal.
     pub deleting: bool,
     /// `metadata.finalizers`
     pub finalizers: Vec<String>,
-    /// Bytes of the spec and of the metadata that its writers choose, as JSON.
+    /// Bytes of the spec and of the metadata that its writers control, as JSON.
     pub stored: usize,
     /// `status.conditions` now; shared with plans that do not change them.
     pub conditions: Arc<[Condition]>,
-    /// The last writers of its fields. No plan depends on them; reports print them.
+    /// The last writers of its fields. They do not affect plans and are only used in reports.
     pub touches: Vec<Touch>,
 }
 
-/// The fields of an object that one program wrote last: one entry of `metadata.managedFields`.
+/// The fields of an object that a program was the last to write: one entry of `metadata.managedFields`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Touch {
-    /// The time; `None` if the API server does not give it.
+    /// The time; `None` if the API server does not record it.
     pub time: Option<Timestamp>,
     /// The program, as it calls itself.
     pub manager: String,
@@ -139,11 +140,13 @@ pub struct Touch {
 
 /// The message for an object with a time window and without `baseAcl: Extend`, shared by the schema and the
 /// plan.
-pub const TEMPORARY_ONLY_ADDS: &str = "with notBefore or expiresAt write baseAcl: Extend: a temporary grant only adds. With Replace the \
-    base's own ACL of the queue would give way when the time begins, and come back when it ends";
+pub const TEMPORARY_ONLY_ADDS: &str = "with notBefore or expiresAt, write baseAcl: Extend: a temporary grant \
+    can only add access. Replace would remove the base's own ACL of the queue when the time begins, and \
+    restore it when the time ends";
 /// The message for a right that is `null`, shared by the schema and the conversion.
-pub const LEFT_EMPTY: &str = "is left empty (null), which says neither nobody nor nothing: write {nobody: true} to give the right to \
-    nobody, or users, groups or everyone: true; to keep the base's own ACL, remove the field";
+pub const LEFT_EMPTY: &str = "is left empty (null), which could mean nobody or no change: to give the right \
+    to no one, write {nobody: true}; to grant it, write users, groups or everyone: true; to keep the base's \
+    own ACL, remove the field";
 
 /// Effect of a QueueAcl on the base's own ACL of its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
@@ -185,15 +188,15 @@ pub struct QueueAclSpec {
     pub submit: Option<Grant>,
     /// The people who administer; `None` leaves the base's text.
     pub admin: Option<Grant>,
-    /// The treatment of the base's own ACL.
+    /// How the base's own ACL is treated.
     pub base_acl: BaseAcl,
     /// Not in force before this moment.
     pub not_before: Option<Timestamp>,
-    /// Not in force from this moment on.
+    /// When the grant ends.
     pub expires_at: Option<Timestamp>,
     /// True while it is switched off.
     pub suspend: bool,
-    /// The queue's administrator in whose name it is written; `None`: a cluster administrator's.
+    /// The queue administrator who wrote it, or `None` for a cluster administrator.
     pub delegated_by: Option<Identity>,
 }
 
@@ -211,7 +214,7 @@ pub enum Phase {
 }
 
 impl QueueAclSpec {
-    /// Returns the partition and the queue; `None` where the path is none.
+    /// Returns the partition and the queue, or `None` if the path is invalid.
     pub fn target(&self) -> Option<(String, QueuePath)> {
         Some((self.partition.clone(), QueuePath::parse(&self.queue).ok()?))
     }
@@ -236,29 +239,26 @@ pub struct QueueAclInForce {
     pub partition: String,
     /// The queue's full path in lower case.
     pub queue: String,
-    /// Holders of the right to submit, as YuniKorn's ACL text; absent when the object said nothing about
-    /// submitting.
+    /// Holders of the right to submit, as YuniKorn's ACL text; absent if the object did not set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submit: Option<String>,
-    /// Holders of the right to administer, as YuniKorn's ACL text; absent when the object said nothing about
-    /// administration.
+    /// Holders of the right to administer, as YuniKorn's ACL text; absent if the object did not set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin: Option<String>,
     /// Effect on the base's own ACL.
     #[serde(default)]
     pub base_acl: BaseAcl,
-    /// Time at which the grant ends; absent when it never does.
+    /// Time at which the grant ends; absent if it does not end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// The administrator of the queue in whose name it was written; absent when it was a cluster
-    /// administrator.
+    /// The queue administrator who wrote it; absent if it was a cluster administrator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "delegated_by")]
     pub delegated_by: Option<Identity>,
 }
 
 impl QueueAclInForce {
-    /// Returns the holders of a right; `None` when the object said nothing about it, or it cannot be read.
+    /// Returns the holders of a right, or `None` if the object did not set it or it cannot be parsed.
     pub fn acl(&self, right: Right) -> Option<Acl> {
         let text = match right {
             Right::Submit => &self.submit,
@@ -282,8 +282,8 @@ pub fn delegated_by(_: &mut SchemaGenerator) -> Schema {
             },
             "groups": {
                 "type": "array",
-                "description": "Those of their groups that make them administrator. Needed when no ACL names \
-                                them by user name. Default: none.",
+                "description": "Their groups that make them administrator. Required if no ACL names them by \
+                                user name. Default: empty.",
                 "maxItems": 32,
                 "x-kubernetes-list-type": "set",
                 "items": { "type": "string", "minLength": 1, "maxLength": 256 },
@@ -292,8 +292,8 @@ pub fn delegated_by(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The values of an `AdmissionPolicy`, in its spec and as they went into the ConfigMap; `None` leaves the key
-/// alone.
+/// The values of an `AdmissionPolicy`, in its spec and as they were written to the ConfigMap; `None` does not
+/// change the key.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
@@ -351,7 +351,7 @@ pub enum Enforcement {
 pub struct AccessTestSpec {
     /// The expectations to check.
     pub expectations: Expectations,
-    /// The consequence when they do not hold.
+    /// What happens if they are not met.
     pub enforcement: Enforcement,
 }
 
@@ -373,7 +373,7 @@ pub enum Adoption {
     /// Leave it, and report the owner.
     #[default]
     IfUnowned,
-    /// Make it the base where there is none, then own the output.
+    /// Make it the base if there is no base, then own the output.
     Import,
     /// Take it over after a backup copy.
     Force,
@@ -394,20 +394,20 @@ pub struct ConfigSpec {
     pub mode: Mode,
     /// The treatment of a key that someone else wrote.
     pub adoption: Adoption,
-    /// The scheduler's REST service; `None`: no read-back.
+    /// The scheduler's REST service; `None` disables reading back.
     pub scheduler: Option<SchedulerAddress>,
-    /// The version of the scheduler; `None`: that of the release that it reports.
+    /// The version of the scheduler; `None` means the release that it reports.
     pub version: Option<Version>,
     /// True if the ACLs are mirrored in Kubernetes' RBAC.
     pub rbac_mirror: bool,
-    /// True if `QueueAcl`s in the name of a queue's administrator count.
+    /// True if `QueueAcl`s by queue administrators are in effect.
     pub delegation: bool,
-    /// True if a root queue that the base, or a `QueueAcl`, opens to everyone is meant to be open.
+    /// True if a root queue that the base, or a `QueueAcl`, opens to everyone is intentionally open.
     pub accept_open_root: bool,
     /// The revision of the output that may be followed by one without most of its objects
     /// ([`CONFIRM_REMOVAL`](super::CONFIRM_REMOVAL)).
     pub confirmed_removal: Option<u64>,
-    /// Name of the `AdmissionPolicy` that counts; `None`: the only one, or the one in force.
+    /// Name of the `AdmissionPolicy` in effect; `None` means the only one, or the one in force.
     pub admission_policy: Option<String>,
 }
 
@@ -436,8 +436,8 @@ impl Default for ConfigSpec {
 pub struct SchedulerAddress {
     /// Its base URL.
     pub url: String,
-    /// The certificates of the authorities that are trusted for it, as PEM; `None`: those of its Secret, or
-    /// else of the system.
+    /// The certificates of the trusted authorities, as PEM; `None` means the authorities in its Secret or
+    /// else the system's.
     pub ca_bundle: Option<Vec<u8>>,
     /// The Secret with the credentials: namespace and name.
     pub secret: Option<(String, String)>,
@@ -451,12 +451,12 @@ impl From<&str> for SchedulerAddress {
 }
 
 impl ConfigSpec {
-    /// Returns the name of the ConfigMap that is written, as messages show it.
+    /// Returns the name of the written ConfigMap, as shown in messages.
     pub(crate) fn output_name(&self) -> String {
         config_map(self, &self.output_config_map)
     }
 
-    /// Returns the name of the ConfigMap with the queue tree that people maintain, as messages show it.
+    /// Returns the name of the ConfigMap with the queue tree that people maintain, as shown in messages.
     pub(crate) fn base_name(&self) -> String {
         config_map(self, &self.base_config_map)
     }
@@ -471,7 +471,7 @@ pub(crate) fn config_map(spec: &ConfigSpec, name: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigStatus {
-    /// Number in the header of the text that was last written; it grows with each write.
+    /// Number in the header of the text that was last written, incremented with each write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<i64>", range(min = 0))]
     pub revision: Option<u64>,
@@ -479,8 +479,8 @@ pub struct ConfigStatus {
     /// shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_hash: Option<String>,
-    /// SHA-256 of the queue configuration that the scheduler runs, as it reported it last. Equal to
-    /// configHash when Loaded is True.
+    /// SHA-256 of the queue configuration that the scheduler last reported. Equal to configHash when Loaded
+    /// is True.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loaded_hash: Option<String>,
     /// The version of the scheduler.
@@ -489,8 +489,8 @@ pub struct ConfigStatus {
     /// The ConfigMap that is written, and the keys in it that are queuewarden's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputRef>,
-    /// Name of the AdmissionPolicy that is in force. Where spec.admissionPolicy names none, it stays the one
-    /// that counts.
+    /// Name of the AdmissionPolicy in force. It stays in effect as long as spec.admissionPolicy does not name
+    /// another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub admission_policy: Option<String>,
@@ -505,10 +505,10 @@ pub struct OutputRef {
     pub namespace: String,
     /// Name of the ConfigMap.
     pub name: String,
-    /// Its uid: another one means that it was deleted and created again.
+    /// Its uid; a different one means that it was deleted and created again.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// The keys in its data that queuewarden wrote; all others are left alone.
+    /// The keys in its data that queuewarden wrote. queuewarden changes no other keys.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "set"))]
     pub keys: Vec<String>,

@@ -1,5 +1,4 @@
-//! The version of the scheduler: the one that the `YuniKornConfig` names, or the one that the scheduler
-//! reports.
+//! The version of the scheduler, as named by the `YuniKornConfig` or reported by the scheduler.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,17 +6,16 @@ use serde::{Deserialize, Serialize};
 use go_compat::diag::quoted;
 use yunikorn::Version;
 
-/// The version by which queuewarden reads and evaluates, and its source.
+/// The version whose rules queuewarden applies, and its source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
 pub struct Release {
-    /// The line of YuniKorn releases whose behaviour is applied. Unknown: the strictest of what the known
-    /// lines do.
+    /// The YuniKorn release line whose behavior applies. Unknown: the strictest behavior of all known lines.
     pub version: Version,
     /// The source of the line.
     pub source: ReleaseSource,
-    /// The release that the scheduler reports. Left out: none, or it was not asked.
+    /// The release that the scheduler reports. Absent if it reports none or was not queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub reported: Option<String>,
@@ -31,19 +29,19 @@ pub enum ReleaseSource {
     Spec,
     /// The scheduler's REST service.
     Scheduler,
-    /// Neither, or the two contradict each other.
+    /// Neither is known, or they contradict each other.
     None,
 }
 
-/// Most bytes of a release that is believed.
+/// Maximum length of a release that is accepted, in bytes.
 pub const MAX_RELEASE: usize = 128;
 
-const NO_RELEASE: &str = "the scheduler reports no release, so it is not known what its checksum covers: set \
-                          spec.version of YuniKornConfig `default` to the version that runs";
+const NO_RELEASE: &str = "the scheduler reports no release, so it is unknown what its checksum covers: set \
+                          spec.version of YuniKornConfig `default` to the version that it runs";
 
 impl Release {
-    /// Chooses the version: the one in the spec, unless the scheduler reports another line; without one, that
-    /// of the release that the scheduler reports.
+    /// Chooses the version: the one in the spec, unless the scheduler reports a different line; if the spec
+    /// names none, the line of the reported release.
     pub fn new(chosen: Option<Version>, reported: Option<&str>) -> Self {
         let (version, source) = match (chosen, reported) {
             (Some(chosen), Some(reported)) if chosen.contradicts(reported) => {
@@ -56,7 +54,7 @@ impl Release {
         Self { version, source, reported: reported.map(str::to_owned) }
     }
 
-    /// Returns why a checksum proves nothing if a scheduler of this release reports it; `None` where it does.
+    /// Returns why a checksum reported by a scheduler of this release proves nothing, or `None` if it does.
     pub fn unproven(chosen: Option<Version>, reported: Option<&str>) -> Option<String> {
         if Self::new(chosen, reported).version.is_proven() {
             return None;
@@ -66,12 +64,12 @@ impl Release {
         };
         Some(match chosen {
             Some(chosen) => format!(
-                "the scheduler reports release {reported}, and spec.version of YuniKornConfig `default` is {chosen}: \
-                 correct spec.version, or remove it"
+                "the scheduler reports release {reported}, but spec.version of YuniKornConfig `default` is \
+                 {chosen}: correct spec.version, or remove it"
             ),
             None => format!(
-                "the scheduler reports release {reported}, and queuewarden is proven on {}: if it is a build of one \
-                 of them, set spec.version of YuniKornConfig `default`",
+                "the scheduler reports release {reported}, but queuewarden is proven only on {}: if it is a \
+                 build of one of them, set spec.version of YuniKornConfig `default`",
                 Version::PROVEN.map(Version::as_str).join(" and ")
             ),
         })

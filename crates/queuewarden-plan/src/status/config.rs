@@ -78,8 +78,8 @@ fn opened_by(evaluation: &Evaluation<'_>, contributions: &[Attribution]) -> (Str
     }
 }
 
-/// Returns whether the text in force may let everyone in at the root: it is the desired text, and
-/// somebody wrote that `*`.
+/// Returns whether the text in force may let everyone in at the root: it must be the desired text, and that
+/// `*` must be written explicitly.
 fn accepts_open(evaluation: &Evaluation<'_>) -> bool {
     let by_object = || {
         evaluation
@@ -181,8 +181,8 @@ fn meant(env: &EffectiveConfig) -> String {
     help.map(|help| format!("; {help}")).unwrap_or_default()
 }
 
-/// Returns condition `FailOpen` by what the scheduler runs, while the text in force is closed; `was` is the
-/// former condition.
+/// Returns condition `FailOpen` according to the scheduler's running text, while the text in force is closed;
+/// `was` is the previous condition.
 pub(crate) fn runs_open(
     env: &EffectiveConfig,
     runs: &SchedulerQueues,
@@ -210,7 +210,7 @@ pub(crate) fn runs_open(
         SchedulerQueues::Unknown => {}
     }
     let message = format!("the text is closed, and it is not known whether the scheduler runs it: {why}");
-    // A root queue that was open counts as open until it is known to be closed.
+    // If the root queue was open, it is treated as open until it is known to be closed.
     match was.filter(|was| was.status == Status::True) {
         Some(was) => Finding { message: message.into(), ..was.clone() },
         None => Finding::unknown(Type::FailOpen, loaded.reason, message),

@@ -1,5 +1,5 @@
-//! The conditions and statuses of all objects, derived from the decisions of the plan, and the events: one
-//! for each transition of a condition, none when nothing changed.
+//! The conditions and statuses of all objects, derived from the decisions of the plan, and the events. There
+//! is one event for each transition of a condition.
 
 pub(crate) mod config;
 pub(crate) mod policy;
@@ -39,7 +39,7 @@ pub struct ObjectStatus<S> {
 }
 
 impl<S> ObjectStatus<S> {
-    /// Makes the status of an object of which `findings` hold now.
+    /// Builds the status of an object from its current `findings`.
     pub(crate) fn new(meta: &Meta, findings: &[Finding], rest: S, now: Timestamp) -> Self {
         let conditions = merge(&meta.conditions, findings, meta.generation, now);
         Self { uid: meta.uid.clone(), conditions, rest }
@@ -50,7 +50,7 @@ impl<S> ObjectStatus<S> {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessTestStatus {
-    /// Number of checks in the cases: each subject with each queue and each placement.
+    /// Number of checks in the cases. There is one check for each subject with each queue and each placement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<i64>", range(min = 0))]
     pub checks: Option<usize>,
@@ -108,7 +108,7 @@ impl OutputTarget<'_> {
         Finding::no(Type::Programmed, reason, message)
     }
 
-    /// Returns the reason why the desired text is not in the output.
+    /// Explains why the desired text is not in the output.
     fn why(&self) -> Arc<str> {
         let Self { applied, output, .. } = self;
         match applied.reason {
@@ -129,8 +129,8 @@ impl OutputTarget<'_> {
     }
 }
 
-/// Condition `Programmed` of an object that is valid now, or stays in its last valid version, where `source`
-/// holds what it contributes.
+/// Condition `Programmed` of an object that is valid now or stays in its last valid version; `source` holds
+/// its contribution.
 pub(crate) fn programmed(source: &str, valid: bool) -> Finding {
     if valid {
         return Finding::yes(Type::Programmed, Reason::Programmed, format!("in {source}"));
@@ -191,7 +191,7 @@ pub(crate) fn source(ReadState { env, spec, .. }: &ReadState<'_>, output: &str) 
 /// An event to publish.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Event {
-    /// The object that the event is about.
+    /// The object of the event.
     pub object: ObjectRef,
     /// `Warning` instead of `Normal`.
     pub warning: bool,
@@ -201,7 +201,7 @@ pub struct Event {
     pub note: String,
 }
 
-/// Longer notes are cut, in bytes: Kubernetes refuses those of more than 1024.
+/// Maximum length of a note in bytes. Longer notes are truncated, because Kubernetes refuses more than 1024.
 const MAX_NOTE: usize = 1000;
 /// Reason of the event that lists who lost access.
 pub(crate) const ACCESS_REMOVED: &str = "AccessRemoved";
@@ -209,14 +209,14 @@ pub(crate) const ACCESS_REMOVED: &str = "AccessRemoved";
 pub(crate) const ACCESS_CHANGED: &str = "AccessChanged";
 /// Reason of the event that lists who loses access within an hour, because a grant ends.
 pub(crate) const EXPIRING: &str = "Expiring";
-/// Reason of the event for a change of the output by somebody else, which is put back.
+/// Reason of the event for a change of the output by another client, which is reverted.
 pub(crate) const OUTPUT_EDITED: &str = "OutputEdited";
 /// Reason of the event for the end of `FailOpen`: not everyone may submit any more.
 const FAIL_OPEN_ENDED: &str = "FailOpenEnded";
 /// Reason of the event that reports that another `AdmissionPolicy` counts.
 const ADMISSION_POLICY_CHANGED: &str = "AdmissionPolicyChanged";
-/// The conditions of a `YuniKornConfig` that have events: each by itself, because `Ready` would only repeat
-/// the first.
+/// The conditions of a `YuniKornConfig` that have events. `Ready` has no events, because it would only repeat
+/// the first of these.
 const OF_CONFIG: &[Type] = &[Type::BaseResolved, Type::Applied, Type::Loaded, Type::Mirrored, Type::FailOpen];
 /// The conditions of all other objects that have events.
 const OF_OBJECTS: &[Type] = &[Type::Ready];
@@ -224,7 +224,7 @@ const OF_OBJECTS: &[Type] = &[Type::Ready];
 const CALM: [Reason; 3] = [Reason::Pending, Reason::LoadPending, Reason::ObserveMode];
 
 /// Returns an event for each finding that differs in status or reason from the object's condition `before`,
-/// among those that have events. `FailOpen` has one when it becomes true, and another one when it ends.
+/// if its type has events. `FailOpen` has one event when it becomes true, and another one when it ends.
 pub(crate) fn transitions(object: &ObjectRef, before: &[Condition], findings: &[Finding]) -> Vec<Event> {
     let types = if object.kind == ResourceKind::YuniKornConfig { OF_CONFIG } else { OF_OBJECTS };
     let transition = |finding: &Finding| {
@@ -246,7 +246,7 @@ pub(crate) fn transitions(object: &ObjectRef, before: &[Condition], findings: &[
     findings.iter().filter(|finding| types.contains(&finding.type_)).filter_map(transition).collect()
 }
 
-/// Returns the message of a condition so that it makes sense alone: with "in force", it adds what is in
+/// Returns the message of a condition as a stand-alone text: for "in force", it adds which access is in
 /// force.
 fn note<'a>(finding: &'a Finding, all: &[Finding]) -> Cow<'a, str> {
     let ready = finding.type_ == Type::Ready && finding.status == Status::True;
@@ -256,8 +256,8 @@ fn note<'a>(finding: &'a Finding, all: &[Finding]) -> Cow<'a, str> {
     })
 }
 
-/// An event for another `AdmissionPolicy` than before: normal if `named` names it, otherwise a warning. The
-/// first one that counts has no event.
+/// An event for a different `AdmissionPolicy` in effect than before: normal if `named` names it, otherwise a
+/// warning. The first policy in effect has no event.
 pub(crate) fn policy_changed(
     object: &ObjectRef,
     before: Option<&str>,

@@ -44,21 +44,21 @@ const IS_NEAR: &str = ", within an hour";
 #[serde(rename_all = "camelCase")]
 pub struct QueueAclStatus {
     /// Holders of the right to submit by this object alone: "user sue and group devs", "everyone", "nobody",
-    /// or "-" when it says nothing about submitting. While the object is not in force, the names that it asks
-    /// for; "invalid" if these cannot be read.
+    /// or "-" if it does not set the right. While the object is not in force, the names that it requests;
+    /// "invalid" if these cannot be parsed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub submit: String,
-    /// Holders of the right to administer by this object alone: "group ops", "everyone", "nobody", or "-"
-    /// when it says nothing about administration. While the object is not in force, the names that it asks
-    /// for; "invalid" if these cannot be read.
+    /// Holders of the right to administer by this object alone: "group ops", "everyone", "nobody", or "-" if
+    /// it does not set the right. While the object is not in force, the names that it requests; "invalid" if
+    /// these cannot be parsed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub admin: String,
     /// Whether a version of this object is in force: True if the ConfigMap has its grants, or the scheduler
     /// still runs them, False, or Unknown.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub active: Cow<'static, str>,
-    /// The last version of this object that went into the ConfigMap. It stays in force while the object is
-    /// Invalid, so that a typo neither widens nor takes away access. Absent when nothing of this object is in
+    /// The last version of this object that was written to the ConfigMap. It stays in force while the object
+    /// is Invalid, so that a typo neither widens nor removes access. Absent if nothing of this object is in
     /// force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_force: Option<Arc<QueueAclInForce>>,
@@ -78,7 +78,7 @@ pub(crate) struct AclFacts<'a> {
     pub effective: Finding,
     /// Condition `Ready` where all other conditions are as they should be.
     pub ready: Finding,
-    /// The grants of the objects without the base, which count where there is no desired text.
+    /// The grants of the objects without the base, which apply if there is no desired text.
     pub granted: &'a AclDecisions,
 }
 
@@ -100,9 +100,9 @@ pub(crate) struct Report {
     pub findings: [Finding; 4],
     /// The rest of its status.
     pub status: QueueAclStatus,
-    /// True if somebody lost access through it, and the scheduler runs it.
+    /// True if someone lost access through it, and the scheduler runs it.
     pub takes: bool,
-    /// The end of its grants, if its status did not say before that it is near.
+    /// The end of its grants, if its status has not yet reported that it is near.
     pub expiring: Option<Timestamp>,
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn statuses(
     let ReadState { snapshot, spec, env, .. } = read;
     let (desired, objects) = (&combined.desired, &resolved.queue_acls);
     let name = spec.output_name();
-    // The grants of the objects alone count only where nothing can be rendered.
+    // The grants of the objects alone apply only if nothing can be rendered.
     let granted = match desired {
         Some(_) => AclDecisions::default(),
         None => decide(objects, &Config::default()),
@@ -238,8 +238,8 @@ pub(crate) fn report(
     let ready = match (&withdrawal, &object.outcome) {
         (Some(withdrawal), _) => withdrawal.finding(Type::Ready, &accepted, facts),
         (None, Err(refusal)) if is_late(refusal) => ended(object, refusal, facts),
-        // Condition Loaded of the YuniKornConfig reports what the scheduler runs; but without it the object
-        // is not ready.
+        // Condition Loaded of the YuniKornConfig already reports the scheduler's state, but the object is not
+        // ready without it.
         _ => {
             let chain = [&accepted, &programmed, &effective].into_iter().chain(unconfirmed);
             Finding::summary(chain, || facts.ready.clone())
@@ -303,8 +303,9 @@ fn is_valid(object: &Resolved<'_>) -> bool {
 }
 
 /// Condition `Ready` of an object outside its time of which nothing is known to be left. The end is reported
-/// if it was before, or once the scheduler is known to run the text in force and that text grants nothing
-/// more on the queue than it should: the grant of a version that no status remembers may be left.
+/// if it was reported before, or once the scheduler is known to run the text in force and that text grants
+/// nothing more on the queue than it should: otherwise, the grant of a version that no status remembers may
+/// be left.
 fn ended(object: &Resolved<'_>, refusal: &ObjectRefusal, facts: &AclFacts<'_>) -> Finding {
     let target = &facts.target;
     let reported = was_ready(object.entry, refusal.reason) || is_planted(PlantedFault::UnprovenEnd);
@@ -348,7 +349,7 @@ fn nothing(type_: Type, object: &Resolved<'_>, facts: &AclFacts<'_>) -> Finding 
     }
 }
 
-/// Condition `Programmed` of an object of which nothing is left that it does not grant.
+/// Condition `Programmed` of an object that has no remaining former grants.
 fn programmed(
     object: &Resolved<'_>,
     contribution: &Contribution,
@@ -372,7 +373,7 @@ fn programmed(
     no
 }
 
-/// A former grant of an object that neither it nor anything else grants any more.
+/// A former grant of an object that neither the object nor anything else grants any more.
 struct Withdrawal<'a> {
     /// The text that still grants it.
     by: GrantedBy<'a>,
@@ -382,7 +383,7 @@ struct Withdrawal<'a> {
 
 /// A text that grants more than it should.
 enum GrantedBy<'a> {
-    /// A written text, as messages name it: that in force, or the one that `binaryData` hides.
+    /// A written text, as messages name it: the text in force, or the one that `binaryData` hides.
     Written(&'a str),
     /// The text that the scheduler runs.
     Running,
@@ -391,7 +392,7 @@ enum GrantedBy<'a> {
 }
 
 impl<'a> Withdrawal<'a> {
-    /// Returns what is left of the former grants, or may be left; `None` if nothing is.
+    /// Returns the former grants that remain, or may remain; `None` if there are none.
     fn find(
         object: &Resolved<'_>,
         former: &QueueAclInForce,
@@ -460,12 +461,12 @@ struct Part {
     right: Right,
     /// The people who lose it.
     acl: Acl,
-    /// The people to whom the objects and the base grant it, on the queue or above.
+    /// The people who get the right from the objects and the base, on the queue or above.
     granted: Acl,
 }
 
 impl Part {
-    /// Returns the people to whom a text still grants it, in words.
+    /// Returns the people who still get the right from a text, in words.
     fn left(&self, tree: Option<&Config>, former: &QueueAclInForce, aliased: &Aliased) -> Option<String> {
         let queue = queue_of(tree, &former.partition, &QueuePath::parse(&former.queue).ok()?)?;
         self.named(&acl_of(queue, self.right).lost(&self.granted).intersection(&self.acl), former, aliased)
@@ -477,8 +478,8 @@ impl Part {
     }
 }
 
-/// Returns, right by right, the grants of a former version of an object that neither the base nor any object
-/// makes now.
+/// Returns, right by right, the grants of a former version of an object that the base and the objects no
+/// longer make.
 fn withdrawn(former: &QueueAclInForce, facts: &AclFacts<'_>) -> Vec<Part> {
     let Ok(queue) = QueuePath::parse(&former.queue) else { return Vec::new() };
     let set = Right::ALL.into_iter().filter_map(|right| Some((right, former.acl(right)?)));
@@ -504,7 +505,7 @@ fn queue_of<'t>(tree: Option<&'t Config>, partition: &str, queue: &QueuePath) ->
     tree?.partition(partition)?.queue(queue)
 }
 
-/// Condition `Accepted`; `takes` is what is decided about its queue, where that takes access from somebody.
+/// Condition `Accepted`; `takes` are the decisions about its queue that take access from someone.
 fn accepted(object: &Resolved<'_>, takes: &[(Right, &AclDecision)], facts: &AclFacts<'_>) -> Finding {
     let contribution = match &object.outcome {
         Err(refusal) if is_late(refusal) => {
@@ -537,7 +538,7 @@ fn until(end: Timestamp, facts: &AclFacts<'_>) -> String {
     format!(" until {}{}", in_words(end), if near { IS_NEAR } else { "" })
 }
 
-/// Returns whether an end is near, and the status of the object does not say so yet.
+/// Returns whether an end is near, and the status of the object has not reported it yet.
 fn is_news(entry: &QueueAclEntry, end: Timestamp, facts: &AclFacts<'_>) -> bool {
     let words = until(end, facts);
     let was = find(&entry.meta.conditions, Type::Accepted);
@@ -602,8 +603,8 @@ fn is_later(end: Option<Timestamp>, than: Option<Timestamp>) -> bool {
     than.is_some_and(|than| end.is_none_or(|end| than < end))
 }
 
-/// Returns whether `tree` holds what was decided about the contribution's queue. If nothing could be
-/// rendered, returns whether it grants at least what the object grants.
+/// Returns whether `tree` contains the decision about the contribution's queue. If nothing could be rendered,
+/// returns whether it grants at least what the object grants.
 fn holds(
     tree: Option<&Config>,
     contribution: &Contribution,
@@ -621,8 +622,8 @@ fn holds(
     })
 }
 
-/// Returns whether the scheduler is known to run what the object grants. An object stays ready by a text that
-/// the scheduler was known to run and does not report now, but does not become ready by it.
+/// Returns whether the scheduler is known to run the object's grants. An object stays ready because of a text
+/// that the scheduler was known to run and does not report now, but does not become ready because of it.
 fn runs(
     entry: &QueueAclEntry,
     contribution: &Contribution,

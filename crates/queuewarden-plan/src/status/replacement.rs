@@ -103,8 +103,8 @@ impl OutputReplacement {
         trees
     }
 
-    /// Makes the event for a write that put back what somebody else changed: who it was by the owners of the
-    /// keys, and the access that the change would have given.
+    /// Creates the event for a write that reverted another client's change: who made the change, according to
+    /// the owners of the keys, and which access it would have given.
     pub fn put_back(&self, config: Arc<str>) -> Event {
         let keys: Vec<String> = self.write.data.keys().map(|key| quoted(key)).collect();
         let others = self.write.other_writers(self.replaced.as_deref());

@@ -17,7 +17,7 @@ fn queues(submit: &[&str]) -> Queues {
     Queues { submit: submit.iter().map(ToString::to_string).collect(), administer: Vec::new() }
 }
 
-/// Sue may submit to `allow` and not to `deny`.
+/// A test that sue may submit to `allow` but not to `deny`.
 fn test(name: &str, enforcement: Enforcement, allow: &[&str], deny: &[&str]) -> AccessTestEntry {
     let subjects = vec![Identity { user: "sue".to_owned(), groups: Vec::new() }];
     let case = Case { subjects, allow: queues(allow), deny: queues(deny), ..Case::default() };
@@ -56,7 +56,7 @@ fn a_test_is_decided_by_what_is_in_force() {
     assert_eq!(conditions(&done.plan, "ugly"), ["Accepted=False/Invalid", "Ready=False/Invalid"]);
     assert_eq!(
         message(&done.plan, "bad", "Passing"),
-        "2 of 3 checks do not hold: case 1: expected: user sue may submit to root.test; but no ACL on the way from root.test up to root names user sue or group sue"
+        "2 of 3 checks fail:  case 1: expected: user sue may submit to root.test; but no ACL on the way from root.test up to root names user sue or group sue"
     );
     let rest = &done.plan.access_tests["bad"].rest;
     assert_eq!(
@@ -120,13 +120,13 @@ fn a_change_that_breaks_a_blocking_test_is_refused_and_names_it() {
     quiet(&mut snapshot);
     let refused = |answer: crate::admit::Response| answer.refusal.unwrap_or_default();
     let locked_out = refused(created(&snapshot, submit("b", "root.prod", "ann")));
-    let start = "QueueAccessTest/stays does not let this through, in case 1: expected: user sue may submit to root.prod; but no ACL";
+    let start = "QueueAccessTest/stays refuses this change because of case 1: expected: user sue may submit to root.prod; but no ACL";
     assert!(locked_out.starts_with(start), "{locked_out}");
-    assert!(locked_out.ends_with("if it is meant, change the test first"), "{locked_out}");
+    assert!(locked_out.ends_with("if the change is intended, update the test first"), "{locked_out}");
     let opened = refused(created(&snapshot, submit("b", "root.test", "*")));
     assert!(opened.contains("user sue may not submit to root.test; but everyone may submit"), "{opened}");
 
-    // A deletion takes access away as well as a change does.
+    // A deletion can remove access just as a change can.
     let mut granted = snapshot.clone();
     granted.access_tests = vec![test("bob", Enforcement::Block, &["root.test"], &[])];
     granted.queue_acls = vec![submit("a", "root.test", "sue")];
@@ -162,7 +162,7 @@ fn a_partition_that_is_not_active_hides_no_broken_check_of_another() {
     snapshot.access_tests = vec![test("good", Enforcement::Block, &["root.prod"], &[])];
     let (was, is) = (config("sue"), config("tom"));
     let refusal = broken(&snapshot, Some(&was), Some(&is)).unwrap_err();
-    assert!(refusal.starts_with("QueueAccessTest/good does not let this through"), "{refusal}");
+    assert!(refusal.starts_with("QueueAccessTest/good refuses this change"), "{refusal}");
     let expectations = &snapshot.access_tests[0].spec.as_ref().unwrap().expectations;
     assert!(trouble(expectations, &is, Version::V1_8).is_some());
     assert_eq!(trouble(expectations, &was, Version::V1_8), None);
@@ -201,7 +201,7 @@ fn warnings_beyond_the_eighth_are_counted() {
         snapshot.access_tests =
             names.map(|name| test(&name, Enforcement::Report, &["root.prod"], &[])).collect();
         quiet(&mut snapshot);
-        // The warnings name each test that breaks, and the changes of access.
+        // The warnings list each test that breaks, and the changes of access.
         let warnings = created(&snapshot, submit("b", "root.prod", "ann")).warnings;
         assert_eq!(warnings.get(8).map(String::as_str), more, "{warnings:?}");
         assert!(
@@ -234,7 +234,7 @@ fn a_test_is_written_whether_it_holds_or_not_unless_it_is_none() {
     assert_eq!(ask(test("a", Enforcement::Block, &["root.prod"], &[])).warnings.len(), 0);
     let failing = ask(test("a", Enforcement::Block, &["root.test"], &[]));
     assert_eq!(failing.refusal, None);
-    assert!(failing.warnings[0].starts_with("1 of 1 checks do not hold: case 1"), "{failing:?}");
+    assert!(failing.warnings[0].starts_with("1 of 1 checks fail:  case 1"), "{failing:?}");
     let wrong = vec![Diagnostic::error(Code::new(5151, "x"), "spec.cases: none")];
     let invalid = ask(AccessTestEntry { spec: Err(wrong), ..test("a", Enforcement::Block, &[], &[]) });
     assert!(invalid.refusal.is_some());
@@ -262,7 +262,7 @@ fn what_cannot_be_decided_is_no_failure_and_comes_after_those() {
     );
     assert_eq!(conditions(&plan, "both")[1], "Passing=False/Failing");
     let both = message(&plan, "both", "Passing");
-    assert!(both.starts_with("1 of 2 checks do not hold: case 1: ") && both.contains("root.gone"), "{both}");
+    assert!(both.starts_with("1 of 2 checks fail:  case 1: ") && both.contains("root.gone"), "{both}");
     let failures = &plan.access_tests["both"].rest.failures;
     assert!(failures[0].contains("root.gone") && failures[1].contains("root.prod"), "{failures:?}");
 }

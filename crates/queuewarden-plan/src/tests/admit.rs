@@ -77,7 +77,7 @@ fn a_deletion_that_lets_the_base_open_names_who_gains() {
     let deleted = |snapshot: &Snapshot, object: &Object| {
         admit(snapshot, &review(&who("root", &[]), true, Some(object.clone()), None)).warnings
     };
-    let again = "the base's own submitacl of queue `root.prod` is in force again, which gives it to everyone: to keep \
+    let again = "the base's own submitacl of queue `root.prod` is in force again and gives access to everyone: to keep \
                  the queue closed, change the base first";
     snapshot.queue_acls = acls.to_vec();
     quiet(&mut snapshot);
@@ -101,7 +101,7 @@ fn a_deletion_names_the_acl_of_the_base_also_where_nobody_gains() {
     snapshot.queue_acls = vec![same.clone(), submit("b", "root.test", "bob")];
     quiet(&mut snapshot);
     let warnings = admit(&snapshot, &review(&who("root", &[]), true, Some(same), None)).warnings;
-    let again = "the base's own submitacl of queue `root.prod` is in force again, which gives it to user sue and \
+    let again = "the base's own submitacl of queue `root.prod` is in force again and gives access to user sue and \
                  group dev: to keep the queue closed, change the base first";
     assert_eq!(warnings, ["nobody gains or loses access", again]);
 }
@@ -162,7 +162,10 @@ fn nothing_is_written_and_that_is_reported() {
     assert!(answer.warnings.iter().any(|warning| warning.contains("ObserveMode")), "{answer:?}");
     snapshot.config = None;
     let answer = created(&snapshot, submit("a", "root.prod", "bob"));
-    assert!(answer.warnings.iter().any(|warning| warning.contains("no YuniKornConfig")), "{answer:?}");
+    assert!(
+        answer.warnings.iter().any(|warning| warning.contains("no readable YuniKornConfig")),
+        "{answer:?}"
+    );
 }
 
 #[test]
@@ -244,7 +247,7 @@ fn object_beyond_the_number_of_its_writer_is_refused() {
         let answer = admit(&snapshot, &review(&sue, false, None, Some(object)));
         assert!(answer.refusal.is_some_and(|why| why.contains("200 objects")));
     }
-    // An administrator of the same queue takes one of hers over, and she an object of theirs.
+    // An administrator of the same queue takes over one of her objects, and she takes over one of theirs.
     let boss = who("boss", &[]);
     let theirs = by(&boss, "a", "root.prod", Right::Submit, "tom");
     let hers = snapshot.queue_acls.iter().find(|object| &*object.meta.name == "m007").unwrap().clone();
@@ -262,8 +265,8 @@ fn object_beyond_the_number_of_its_writer_is_refused() {
     assert!(answer.refusal.is_some_and(|why| why.contains("200 objects")));
 }
 
-/// The oldest objects come first. If an older object could grow, a younger one would have no space, and stay
-/// as large as it is.
+/// The oldest objects come first. If an older object could grow, a newer one would no longer fit, but would
+/// stay stored.
 #[test]
 fn objects_of_one_writer_do_not_grow_past_their_bytes_in_turn() {
     let sue = who("sue", &[]);
@@ -331,9 +334,9 @@ enum Step {
     /// A write of an object with so many parts of the limit, which the API server stores later.
     Write(usize, usize),
     Delete(usize),
-    /// The API server stores a change that was accepted before, or gives up.
+    /// The API server stores a change that was accepted before, or drops it.
     End(usize, bool),
-    /// The watch shows what is stored. Promises of changes that have ended are forgotten.
+    /// The watch delivers the stored objects. Reservations of finished changes are dropped.
     Show,
 }
 
@@ -352,14 +355,14 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// However late accepted changes are stored and shown, all that is stored is within the limit.
+    /// No matter how late accepted changes are stored and observed, everything stored stays within the limit.
     #[test]
     fn promised_space_is_not_given_twice(steps in prop::collection::vec(step(), 1..48)) {
         let most = crate::grants::delegation::MAX_STORED_OF_ONE;
         let mut snapshot = teams(true, Vec::new());
         let others = snapshot.queue_acls.clone();
         let mut stored: BTreeMap<usize, Object> = BTreeMap::new();
-        // With what each change was decided against, as long as it may still be stored.
+        // With the state that each change was reviewed against, as long as it may still be stored.
         let mut changes: Vec<(Promise, Option<Open>)> = Vec::new();
         for step in steps {
             match step {
@@ -378,7 +381,7 @@ proptest! {
                 Step::End(change, is_stored) => {
                     let mut open = changes.iter_mut().filter(|(_, change)| change.is_some());
                     let Some((name, old, new)) = open.nth(change).and_then(|(_, change)| change.take()) else { continue };
-                    // A change of another version is decided again.
+                    // A change based on another version is reviewed again.
                     let same = match (stored.get(&name), &old) {
                         (Some(now), Some(old)) => Arc::ptr_eq(now, old),
                         (now, old) => now.is_none() && old.is_none(),
@@ -397,7 +400,7 @@ proptest! {
     }
 }
 
-/// Twenty and more attempts to get around delegation, as the webhook receives them. `None` in `new` deletes.
+/// More than twenty attempts to bypass delegation, as the webhook receives them. `None` in `new` deletes.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn an_administrator_changes_their_subtree_and_nothing_else() {
@@ -439,8 +442,8 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
         "not in it",
     );
     no("a sibling", none.clone(), Some(own("x", "root.test")), "does not administer queue `root.test`");
-    no("root", none.clone(), Some(own("x", "root")), "not delegated");
-    no("root in capitals", none.clone(), Some(own("x", "ROOT")), "not delegated");
+    no("root", none.clone(), Some(own("x", "root")), "cannot be delegated");
+    no("root in capitals", none.clone(), Some(own("x", "ROOT")), "cannot be delegated");
     no("a prefix of the name", none.clone(), Some(own("x", "root.production")), "does not administer");
     no(
         "another partition",
@@ -464,10 +467,15 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
         "a cluster administrator's object",
         Some(trusted.clone()),
         change(&trusted, |s| s.submit = Some(Grant::Everyone)),
-        "cluster administrator's",
+        "belongs to a cluster administrator",
     );
-    no("taking it over", Some(trusted.clone()), Some(own("trusted", "root.prod")), "cluster administrator's");
-    no("deleting it", Some(trusted), None, "cluster administrator's");
+    no(
+        "taking it over",
+        Some(trusted.clone()),
+        Some(own("trusted", "root.prod")),
+        "belongs to a cluster administrator",
+    );
+    no("deleting it", Some(trusted), None, "belongs to a cluster administrator");
     no(
         "a stranger's object",
         Some(foreign.clone()),
@@ -488,7 +496,7 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
         change(&mine, |s| s.queue = "root.test".into()),
         "does not administer",
     );
-    no("moving it up", Some(mine.clone()), change(&mine, |s| s.queue = "root".into()), "not delegated");
+    no("moving it up", Some(mine.clone()), change(&mine, |s| s.queue = "root".into()), "cannot be delegated");
     no(
         "dropping the mark",
         Some(mine.clone()),
@@ -540,7 +548,7 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
                 "making everyone administrator",
                 none.clone(),
                 change(object, everyone),
-                "everyone administrator",
+                "everyone an administrator",
             );
             no("granting nobody", none.clone(), change(object, nobody), "grants nobody");
         }
@@ -553,7 +561,7 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
         &with_lift,
         &review(&sue, false, Some(lifted), Some(by(&claim, "lifted", "root.test", Right::Admin, "sue"))),
     );
-    assert!(answer.refusal.is_some_and(|why| why.contains("other than this object's")));
+    assert!(answer.refusal.is_some_and(|why| why.contains("through any other object's ACLs")));
     // These are the changes that they may make.
     let yes = |name: &str, old: Option<Object>, new: Option<Object>| {
         let answer = admit(&snapshot, &review(&sue, false, old, new));
@@ -584,11 +592,8 @@ fn who_may_not_escalate_deletes_their_own_at_most_while_nobody_knows_who_adminis
     };
     for (snapshot, words) in [
         (with(&|it| spec(it).delegation = false), "is Disabled"),
-        (with(&|it| it.config = None), "no YuniKornConfig"),
-        (
-            with(&|it| it.config.as_mut().unwrap().spec = Err(Vec::new())),
-            "no YuniKornConfig that can be read",
-        ),
+        (with(&|it| it.config = None), "no readable YuniKornConfig"),
+        (with(&|it| it.config.as_mut().unwrap().spec = Err(Vec::new())), "no readable YuniKornConfig"),
         (with(&|it| base_text(it, "a: [")), "no queue tree"),
     ] {
         let mut changed = own.clone();
@@ -604,7 +609,10 @@ fn who_may_not_escalate_deletes_their_own_at_most_while_nobody_knows_who_adminis
         ] {
             let answer = admit(&snapshot, &review(by, false, old.clone(), new.clone()));
             let why = answer.refusal.unwrap_or_else(|| panic!("{name} is accepted: {:?}", answer.warnings));
-            assert!(why.contains(words) || why.contains("cluster administrator's"), "{name}: {why}");
+            assert!(
+                why.contains(words) || why.contains("belongs to a cluster administrator"),
+                "{name}: {why}"
+            );
             assert_eq!(answer.clause, "delegation", "{name}");
             assert_eq!(admit(&snapshot, &review(by, true, old, new)).refusal, None, "{name}");
         }

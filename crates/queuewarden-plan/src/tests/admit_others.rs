@@ -73,7 +73,7 @@ fn keys_that_a_policy_leaves_as_they_were_are_not_said() {
     assert_eq!(
         warnings(policy(None), None),
         [
-            "no longer sets admissionController.accessControl.externalUsers: YuniKorn's default, or what another ConfigMap says, holds"
+            "no longer sets admissionController.accessControl.externalUsers, so YuniKorn's default or the value in another ConfigMap applies"
         ]
     );
 }
@@ -143,7 +143,7 @@ fn a_configuration_that_changes_says_what_that_does() {
     assert_eq!(gone.refusal, None);
     assert!(gone.warnings[0].starts_with("nothing is managed any more"), "{gone:?}");
 
-    // Changes of labels and the like cause no warnings, whatever is wrong with the configuration.
+    // Changes to metadata such as labels cause no warnings, even if the configuration has problems.
     let labelled = |snapshot: &Snapshot| {
         let mut new = snapshot.config.clone().unwrap();
         new.meta.generation += 1;
@@ -190,7 +190,7 @@ fn a_configuration_says_nothing_of_queues_that_have_not_been_read() {
     ];
     for edit in elsewhere {
         assert_eq!(configured(&snapshot, edited(&snapshot, edit)), Response::default());
-        // The same holds while the existing one cannot be read, or there is none.
+        // The same applies while the existing one is unreadable or absent.
         let new = edited(&snapshot, edit);
         let mut unreadable = Snapshot { defaults: None, base: None, output: None, ..snapshot.clone() };
         unreadable.config.as_mut().unwrap().spec = Err(Vec::new());

@@ -185,7 +185,7 @@ fn force_takes_nothing_over_while_nobody_knows_what_is_live() {
     spec(&mut snapshot).adoption = Adoption::Force;
     let unknown = plan(&snapshot);
     assert_eq!(config_condition(&unknown, "Applied"), "False/FieldConflict");
-    assert!(config_message(&unknown, "Applied").contains("nobody knows which queues are live"));
+    assert!(config_message(&unknown, "Applied").contains("the live queues are unknown"));
     assert_eq!((unknown.write, unknown.backup), (None, None));
 
     // The text from before the mistake stays in force, with queues that the base lacks.
@@ -419,7 +419,7 @@ fn a_key_of_a_policy_is_not_taken_over_once_the_queue_tree_was_imported() {
     assert!(settled.written);
     assert_eq!(settled.snapshot.output.as_deref().unwrap().data[BYPASS_AUTH], "true");
     let message = config_message(&settled.plan, "Applied");
-    let why = "belongs to \"helm\" (Update); Import hands over the queue tree only; remove the key there";
+    let why = "belongs to \"helm\" (Update); Import transfers only the queue tree; remove the key there";
     assert_eq!(message, format!("key `{BYPASS_AUTH}` of ConfigMap yunikorn/yunikorn-configs {why}"));
 }
 
@@ -456,7 +456,7 @@ fn while_nothing_can_be_rendered_the_base_is_what_is_reported() {
     ] {
         let plan = plan(&snapshot);
         assert_eq!(config_condition(&plan, "Applied"), "False/ConfigNotReady", "{why}");
-        let start = format!("nothing is written, what is live stays: {why}");
+        let start = format!("nothing is written, and the live configuration stays: {why}");
         let message = config_message(&plan, "Applied");
         assert!(message.starts_with(&start), "{message}");
         assert_eq!((&plan.write, &plan.import, &plan.backup), (&None, &None, &None));

@@ -1,4 +1,4 @@
-//! Tests what is found later and not now.
+//! Tests looking ahead: what only becomes true later is not found now.
 
 use super::*;
 use crate::conditions::Reason;

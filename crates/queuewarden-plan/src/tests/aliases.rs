@@ -8,10 +8,10 @@ const DRIVER: &str = "system:serviceaccount:spark:driver";
 
 /// A change of an object.
 type Edit = fn(&mut QueueAclSpec);
-/// A change of a cluster, and the reason that is reported then.
+/// A change of a cluster, and the reason that it causes.
 type Change = (fn(&mut Snapshot), &'static str);
 
-/// A cluster in which the user-info webhook writes aliases.
+/// A cluster whose user-info webhook writes aliases.
 fn guarded(base: &str) -> Snapshot {
     let settings = user_info::Settings { mode: user_info::Mode::Enforce, ..user_info::Settings::default() };
     let spec = AdmissionPolicySpec { user_info: Some(settings), ..AdmissionPolicySpec::default() };
@@ -145,7 +145,8 @@ fn once_in_force_the_base_stays_replaced_while_no_alias_is_written() {
     assert_eq!(acl_condition(&lost.plan, "a", "Accepted"), "True/Accepted");
     assert_eq!(acl_condition(&lost.plan, "a", "Ready"), "False/IdentityWebhookMissing");
     assert_at_rest(&lost);
-    // It stays so while the operator writes for other reasons, and after it was suspended and resumed.
+    // This does not change while the operator writes for other reasons, or after it was suspended and
+    // resumed.
     let mut suspended = lost.snapshot;
     spec_of(&mut suspended.queue_acls[0]).suspend = true;
     let mut resumed = settled(&suspended).snapshot;

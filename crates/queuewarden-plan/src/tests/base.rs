@@ -1,4 +1,4 @@
-//! Tests bases that are missing, wrong or dangerous: the live text stays, and the status reports why.
+//! Tests missing, invalid and dangerous bases: the live text stays, and the status explains why.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ fn a_text_that_yaml_libraries_read_differently_is_kept_and_said_to_be_one() {
     let message = config_message(&with_base.plan, "BaseResolved");
     assert!(message.contains("QW2005: a tag is read differently"), "{message}");
 
-    // If somebody wrote it into the output, its grants are not known, and the base decides.
+    // If another client wrote the output, its grants are unknown, and the base decides.
     let mut snapshot = before;
     Arc::make_mut(snapshot.output.as_mut().unwrap()).data.insert(KEY.into(), odd);
     let seen = plan(&snapshot);
@@ -249,7 +249,7 @@ fn a_base_says_where_it_comes_from_and_what_is_odd_about_it() {
 fn of_what_is_wrong_with_a_base_the_first_few_are_reported() {
     for (count, more) in [(1, None), (2, None), (3, None), (4, Some(1)), (5, Some(2))] {
         let queues: Vec<_> = (0..count).map(|n| format!("{{name: q{n}, submitacl: 'a  b'}}")).collect();
-        // An oddity is not the reason of a refusal.
+        // A mere oddity is not why it is refused.
         let root = format!("{{name: root, adminacl: 'sue,*', queues: [{}]}}", queues.join(", "));
         let plan = plan(&cluster(&format!("partitions: [{{name: default, queues: [{root}]}}]")));
         assert_eq!(config_condition(&plan, "BaseResolved"), "False/BaseInvalid");

@@ -1,4 +1,4 @@
-//! Tests which objects in the name of a queue's administrator count.
+//! Tests which objects by queue administrators are in effect.
 
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ fn who_administers_nothing_is_named_with_the_queue() {
         let object = by(writer, "d", "root.test", Right::Submit, "ann");
         acl_message(&plan(&teams(true, vec![object])), "d", "Accepted").to_owned()
     };
-    let rest = "does not administer queue `root.test` or one above it, by ACLs other than this object's";
+    let rest = "does not administer queue `root.test` or a queue above it through any other object's ACLs";
     assert_eq!(message(&who("sue", &[])), format!("user `sue` {rest}"));
     assert_eq!(message(&who("bob", &["ops", "dev"])), format!("user `bob` (groups `ops`, `dev`) {rest}"));
 }
@@ -123,7 +123,7 @@ fn a_chain_of_administrators_holds_by_its_first_link() {
     for name in ["a", "b", "c"] {
         assert_eq!(accepted(&snapshot, name), YES, "{name}");
     }
-    // The first object of the chain is another writer's: the whole chain stops counting.
+    // The first object of the chain belongs to another writer, so the whole chain is no longer in effect.
     snapshot.queue_acls[2] = by(&who("eve", &[]), "a", "root.prod.etl", Right::Admin, "bob");
     for name in ["a", "b", "c"] {
         assert_eq!(accepted(&snapshot, name), NO, "{name}");
@@ -153,12 +153,12 @@ fn what_was_in_force_ends_with_the_right_it_rests_on() {
     after.queue_acls.remove(0);
     assert_eq!(accepted(&after, "second"), NO);
     assert!(!text(&settled(&after).snapshot).contains("ann"));
-    // A typo does not keep it in force either: the last valid version is evaluated, too.
+    // A typo does not keep it in force either, because the last valid version is evaluated too.
     spec_of(&mut after.queue_acls[0]).queue = "root.tset".into();
     let kept = settled(&after);
     assert_eq!(acl_condition(&kept.plan, "second", "Accepted"), "False/QueueNotFound");
     assert!(!text(&kept.snapshot).contains("ann"));
-    // An object that cannot be read at all is evaluated by what its status records.
+    // An object that cannot be parsed at all is evaluated by the record in its status.
     Arc::make_mut(&mut after.queue_acls[0]).spec = Err(Vec::new());
     assert!(!text(&settled(&after).snapshot).contains("ann"));
 }
@@ -178,17 +178,17 @@ fn delegated_object_that_grants_nobody_or_makes_everyone_administrator_is_refuse
     let sue = who("sue", &[]);
     let object = |right, acl| by(&sue, "d", "root.prod", right, acl);
     let grant = |grant: Grant| with(object(Right::Submit, "ann"), |spec| spec.submit = Some(grant));
-    let nobody = "grants nobody";
+    let nobody = "it grants nothing";
     for (object, expected, words) in [
         (grant(Grant::Nobody), NO, nobody),
         (grant(Grant::Lists { users: vec![], groups: vec![] }), NO, nobody),
         (object(Right::Submit, " "), NO, nobody),
         (object(Right::Admin, " "), NO, nobody),
-        (object(Right::Admin, "*"), NO, "makes everyone administrator"),
+        (object(Right::Admin, "*"), NO, "makes everyone an administrator"),
         (
             with(grant(Grant::Everyone), |spec| spec.admin = Some(Grant::Everyone)),
             NO,
-            "everyone administrator",
+            "everyone an administrator",
         ),
         (grant(Grant::Everyone), YES, ""),
         (with(object(Right::Admin, "ann"), |spec| spec.submit = Some(Grant::Nobody)), YES, ""),
@@ -211,7 +211,7 @@ fn delegated_object_that_is_being_deleted_grants_nothing() {
     assert_eq!(submit_of(&settled(&snapshot).snapshot, "root.prod"), "pat");
 }
 
-/// Returns as many objects of sue as she may have, of which one has expired and one waits for its queue.
+/// Returns the maximum number of objects for sue; one has expired and one waits for its queue.
 pub(super) fn all_of_one() -> Vec<Object> {
     let sue = who("sue", &[]);
     let mut objects: Vec<_> = (0..crate::grants::delegation::MAX_OBJECTS_OF_ONE)
@@ -303,8 +303,8 @@ fn anything() -> impl Strategy<Value = (Identity, &'static str, bool, &'static s
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Checks that, whoever writes whatever, nothing is taken away, nothing changes on root, and an
-    /// outsider's object changes nothing.
+    /// Checks that objects by any writer remove no access and change nothing on root, and that an outsider's
+    /// object changes nothing.
     #[test]
     fn delegates_stay_in_their_subtree(written in prop::collection::vec(anything(), 0..7)) {
         let objects: Vec<Object> = written.iter().enumerate().map(|(n, (writer, queue, admin, acl))| {
@@ -321,8 +321,8 @@ proptest! {
                 prop_assert!(!path.is_root());
             }
         }
-        // eve is in nobody's ACL at first: her objects change nothing until somebody else names her, even as
-        // a member of a group.
+        // At first, no ACL includes eve: her objects change nothing until someone else names her or one of
+        // her groups.
         let alone = |writer: &Identity| writer.user == "eve" && writer.groups.is_empty();
         let named = written
             .iter()

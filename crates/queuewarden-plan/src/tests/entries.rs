@@ -1,4 +1,4 @@
-//! Tests which entries name a person, and what is left of the objects without the name.
+//! Tests finding the entries that name a person, and removing the name from objects.
 
 use std::convert::Infallible;
 
@@ -104,7 +104,8 @@ fn an_entry_is_found_wherever_it_is_and_whether_it_is_in_force_or_not() {
     assert_eq!(found[7..], expected, "{found:#?}");
 }
 
-/// The last valid version stays in force, and nothing is edited: others could gain by what becomes valid.
+/// The last valid version stays in force, and nothing is edited, because others could gain access if the
+/// object became valid.
 #[test]
 fn invalid_objects_are_not_edited() {
     let mut snapshot = cluster(BASE);
@@ -184,7 +185,7 @@ fn as_many_objects_are_deleted_as_nobody_gains_by() {
     };
     assert_eq!(tried(&[1, 2, 3], |_| false), [1, 2, 3]);
     assert_eq!(tried(&[1, 2, 3], |some| some.contains(&2)), [1, 3]);
-    // Any one of two keeps the base replaced.
+    // Either of the two keeps the base replaced.
     assert_eq!(tried(&[1, 2], |some| some.len() == 2), [1]);
     assert_eq!(tried(&[1], |_| true), [0_u8; 0]);
     assert_eq!(tried(&[], |_| true), [0_u8; 0]);
@@ -222,8 +223,8 @@ fn edited(snapshot: &Snapshot, names: &Names) -> Snapshot {
     edited
 }
 
-/// Returns the holders of each right on each queue, with those from above; `None` if nothing is written, as
-/// when most objects are removed at once.
+/// Returns the holders of each right on each queue, including inherited ones, or `None` if nothing is
+/// written, as when most objects are removed at once.
 fn holders(snapshot: &Snapshot) -> Option<Vec<Acl>> {
     let tree = read(&settle(snapshot.clone()).plan.rendered?.text);
     let partition = tree.partition("default").unwrap();
@@ -243,8 +244,8 @@ fn widens(before: &[Acl], after: Option<&Vec<Acl>>) -> bool {
 }
 
 proptest! {
-    /// Without the names no entry is left that can be edited, nobody gains, and nobody gains by the deletion
-    /// of the objects that name nobody any more, as far as they are deleted.
+    /// Removing the names leaves no editable entry and gives no one new access. Neither does deleting the
+    /// objects that then name no one.
     #[test]
     fn nobody_gains_when_a_person_leaves(
         cluster in random_cluster(),
@@ -269,7 +270,7 @@ proptest! {
         let widens = |deleted: &[Arc<str>]| widens(&kept, without(deleted).as_ref());
         let Ok(deleted) = deletable(empty.clone(), |some| Ok::<_, Infallible>(widens(some)));
         prop_assert!(!widens(&deleted));
-        // None of those that stay could be deleted, too.
+        // None of the remaining objects could be deleted as well.
         for object in empty.iter().filter(|object| !deleted.contains(object)) {
             let more = [deleted.as_slice(), std::slice::from_ref(object)].concat();
             prop_assert!(widens(&more), "{object}");

@@ -1,4 +1,4 @@
-//! Tests the answers to changes of `YuniKorn`'s ConfigMaps.
+//! Tests reviews of changes to `YuniKorn`'s ConfigMaps.
 
 use super::*;
 use crate::admit::{Response, config_map};
@@ -22,7 +22,10 @@ fn base(text: &str) -> Arc<ConfigMapState> {
 fn texts_that_only_the_validator_takes_are_refused() {
     // The output's text is the one in force.
     for (text, words) in [
-        ("partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]", "more than one space"),
+        (
+            "partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]",
+            "more than one consecutive space",
+        ),
         ("partitions: [{name: gpu, queues: [{name: root}]}]", "default"),
         ("partitions: [", "queues.yaml"),
     ] {
@@ -50,7 +53,7 @@ fn shadowing_keys_are_refused_and_reported_where_they_are() {
     }
 }
 
-/// A key that nothing reads is named in the change that brings it, and not again.
+/// A key that nothing reads is reported in the change that adds it, and not again.
 #[test]
 fn keys_that_nothing_reads_are_reported() {
     let set = |keys: &[(&str, &str)]| {
@@ -142,12 +145,12 @@ fn our_own_writes_pass_without_a_word() {
     next = settled(&next).snapshot;
     assert_ne!(text(&next), text(&snapshot));
     assert_eq!(changed(&snapshot, YUNIKORN_CONFIGS, next.output.as_deref()), Response::default());
-    // A warning announces that someone else's changes are put back.
+    // A warning announces that another client's changes will be reverted.
     let mut foreign = snapshot.output.take().unwrap();
     snapshot.output = Some(foreign.clone());
     Arc::make_mut(&mut foreign).data.insert(KEY.into(), BASE.into());
     let answer = changed(&snapshot, YUNIKORN_CONFIGS, Some(&foreign));
-    assert!(answer.warnings[0].contains("puts it back"), "{answer:?}");
+    assert!(answer.warnings[0].contains("reverts this change"), "{answer:?}");
 }
 
 #[test]
@@ -159,7 +162,7 @@ fn what_is_changed_below_our_header_or_deleted_is_put_back() {
     Arc::make_mut(&mut edited).data.insert(KEY.into(), by_hand);
     for new in [Some(&*edited), None] {
         let answer = changed(&snapshot, YUNIKORN_CONFIGS, new);
-        let expected = "key `queues.yaml` is rendered by queuewarden, which puts it back: change ConfigMap yunikorn-defaults or QueueAcl objects instead";
+        let expected = "queuewarden renders key `queues.yaml` and reverts this change: change ConfigMap yunikorn-defaults or QueueAcl objects instead";
         assert_eq!((answer.refusal, answer.warnings), (None, vec![expected.to_owned()]));
     }
 }
@@ -169,7 +172,7 @@ fn nothing_is_put_back_that_is_not_ours() {
     let snapshot = calm();
     let other = BASE.replace("sue dev", "ann");
     assert_eq!(changed(&snapshot, YUNIKORN_DEFAULTS, Some(&base(&other))), Response::default());
-    // Somebody else wrote this key, while queuewarden only observes.
+    // Another client has written this key, while queuewarden only observes.
     let mut observed = cluster(BASE);
     spec(&mut observed).mode = Mode::Observe;
     observed.output = Some(map(YUNIKORN_CONFIGS, &[(KEY, BASE)]));
@@ -191,7 +194,7 @@ fn a_base_that_the_scheduler_does_not_read_is_decided_by_itself() {
     assert!(answer.refusal.as_ref().is_some_and(|why| why.starts_with(start)), "{answer:?}");
     let harmless = BASE.replace("sue dev", "ann");
     assert_eq!(changed(&snapshot, OWN, Some(&map(OWN, &[(KEY, &harmless)]))), Response::default());
-    // Another key counts once it is named, and then no other does.
+    // Once another key is named, only that one is used.
     let mut keyed = snapshot.clone();
     spec(&mut keyed).base_key = Some("acme.yaml".into());
     let answer = |key: &str| changed(&keyed, OWN, Some(&map(OWN, &[("acme.yaml", BASE), (key, &spaces)])));
@@ -210,8 +213,7 @@ fn a_base_that_the_output_hides_is_decided_by_itself() {
     let answer = changed(&cluster(BASE), YUNIKORN_DEFAULTS, Some(&base("partitions: [")));
     let why = answer.refusal.unwrap_or_default();
     assert!(why.starts_with("key queues.yaml, line 1: ") && !why.contains("of ConfigMap"), "{why}");
-    // A problem of the text in force is not new when a good text hides it, or when it was hidden all the
-    // time.
+    // A problem of the text in force is not new if a good text hides it, or if it was hidden all along.
     let mut broken = cluster("partitions: [");
     let good = map(YUNIKORN_CONFIGS, &[(KEY, BASE)]);
     for _ in 0..2 {
@@ -242,7 +244,7 @@ fn a_base_that_goes_away_is_reported() {
             &calm(),
             YUNIKORN_DEFAULTS,
             None,
-            "ConfigMap yunikorn/yunikorn-defaults does not exist; it was there",
+            "ConfigMap yunikorn/yunikorn-defaults does not exist; it existed before",
         ),
     ] {
         let answer = changed(snapshot, name, new.as_deref());
@@ -262,5 +264,5 @@ fn the_way_to_the_built_in_default_is_reported() {
     snapshot.config.as_mut().unwrap().spec.as_mut().unwrap().mode = Mode::Observe;
     let answer = changed(&snapshot, YUNIKORN_DEFAULTS, None);
     assert_eq!(answer.refusal, None, "an uninstallation is not in the way");
-    assert!(answer.warnings[0].contains("everyone may submit everywhere"), "{answer:?}");
+    assert!(answer.warnings[0].contains("lets everyone submit everywhere"), "{answer:?}");
 }

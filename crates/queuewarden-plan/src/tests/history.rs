@@ -1,4 +1,4 @@
-//! Tests of the history: what a write is recorded as, and what is found.
+//! Tests of the history: how a write is recorded, and how revisions are found.
 
 use super::*;
 use crate::simulate;

@@ -119,7 +119,7 @@ fn a_root_is_open_until_the_scheduler_runs_the_text_that_closes_it() {
     assert_eq!(config_condition(&still, "FailOpen"), "True/RootAllowsEveryone");
     assert!(
         config_message(&still, "FailOpen")
-            .contains("the scheduler does not run it: written, and not yet loaded")
+            .contains("the scheduler does not run it: written, but not yet loaded")
     );
     assert!(!ended(&still));
 

@@ -20,7 +20,7 @@ struct Process {
     now: Timestamp,
     /// The outcomes of the next writes; later ones succeed.
     outcomes: VecDeque<WriteOutcome>,
-    /// The answer of the scheduler; `None` stands for the checksum of the output.
+    /// The scheduler's answer; `None` means the checksum of the output.
     scheduler: Option<Result<String, String>>,
     /// The release that it reports.
     release: Option<String>,
@@ -50,7 +50,7 @@ impl Process {
         }
     }
 
-    /// Returns a process that leads, has read everything, and has written all that there was to write.
+    /// Returns a process that leads, has read everything, and has no writes left to make.
     fn leading(cluster: Snapshot) -> Self {
         let mut process = Self::new(cluster);
         process.feed(Event::LeadershipWon);
@@ -571,8 +571,8 @@ fn the_base_is_read_at_the_start_and_with_each_takeover_and_an_error_is_tried_ag
     assert_eq!(process.done, ["relist", "read base"]);
 }
 
-/// Checks that, for any events in any order, only a leader that has read everything anew writes, and nothing
-/// panics.
+/// Checks that for any sequence of events only a leader that has read everything again writes, and that
+/// nothing panics.
 #[test]
 fn events_in_any_order_give_no_write_before_everything_was_read_anew() {
     let mut random = 88_172_645_463_325_252_u64;

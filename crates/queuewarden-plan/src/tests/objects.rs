@@ -55,7 +55,7 @@ fn a_right_that_nobody_sets_keeps_the_bases_text_and_an_empty_grant_admits_nobod
     assert!(text(&settled.snapshot).contains("adminacl: ' qa'"));
 }
 
-/// A `QueueAcl` of `root.prod` beside the base's own ACL.
+/// A `QueueAcl` of `root.prod` that extends the base's own ACL.
 fn extending(name: &str, acl: &str, change: impl FnOnce(&mut QueueAclSpec)) -> Arc<QueueAclEntry> {
     let extending = with(submit(name, "root.prod", acl), |spec| spec.base_acl = BaseAcl::Extend);
     with(extending, change)
@@ -70,7 +70,7 @@ fn a_grant_without_names_admits_nobody_and_says_so() {
     assert_eq!(submit_of(&settled.snapshot, "root.prod"), " ");
     assert_eq!(acl_condition(&settled.plan, "a", "Ready"), "True/NotVerified");
     let message = acl_message(&settled.plan, "a", "Accepted");
-    assert!(message.ends_with("help: write `nobody: true` to say so"), "{message}");
+    assert!(message.ends_with("help: if that is intended, write `nobody: true`"), "{message}");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn windows_open_and_close_with_the_clock() {
     );
 }
 
-/// The notes of the events about ends that are near.
+/// The notes of the events about upcoming ends.
 fn near_ends(plan: &Plan) -> Vec<&str> {
     let events = plan.events.iter().filter(|event| event.reason == "Expiring" && !event.warning);
     events.map(|event| event.note.as_str()).collect()
@@ -185,7 +185,7 @@ fn a_suspended_object_grants_nothing_and_opens_nothing() {
         let memory = suspended.plan.queue_acls["a"].rest.in_force.clone();
         assert_eq!(memory.and_then(|memory| memory.submit.clone()).as_deref(), remembered);
         assert_at_rest(&suspended);
-        // A mistake, made before or after, lets nobody in.
+        // A mistake, made before or afterwards, lets no one in.
         for mut broken in [before, suspended.snapshot.clone()] {
             spec_of(&mut broken.queue_acls[0]).submit = Some(Grant::Raw("ann  dev".into()));
             assert_eq!(submit_of(&settled(&broken).snapshot, "root.prod"), without);
@@ -321,7 +321,7 @@ fn an_acl_that_cannot_be_written_where_it_belongs_is_in_nobody_elses_way() {
     let settled = settled(&snapshot);
     assert_eq!(config_condition(&settled.plan, "Ready"), "True/NotVerified");
     assert_eq!(acl_condition(&settled.plan, "anchored", "Accepted"), "False/Invalid");
-    assert!(acl_message(&settled.plan, "anchored", "Accepted").contains("carries an anchor"));
+    assert!(acl_message(&settled.plan, "anchored", "Accepted").contains("has an anchor"));
     for name in ["alias", "plain"] {
         assert_eq!(acl_condition(&settled.plan, name, "Ready"), "True/NotVerified");
     }
@@ -365,7 +365,7 @@ fn a_queue_that_is_not_there_is_explained() {
     assert!(not_found("root.prdo", &[]).contains("did you mean `root.prod`?"));
     let dynamic = not_found("root.prod.ns1", &[("root.prod.ns1", false)]);
     assert!(
-        dynamic.contains("at run time only") && dynamic.contains("the ACL of `root.prod` decides"),
+        dynamic.contains("only at run time") && dynamic.contains("the ACL of `root.prod` applies"),
         "{dynamic}"
     );
     assert!(!not_found("root.zzz", &[]).contains("did you mean"));
@@ -480,14 +480,14 @@ fn messages_are_bounded() {
     assert!(acl_message(&plan, "a", "Accepted").contains("and 1990 more"));
 }
 
-/// Neither the text of an anchor nor a root that is in no text can be written.
+/// Text that comes from an anchor cannot be changed, and neither can a root that is not in the text.
 #[test]
 fn a_last_valid_version_is_not_kept_where_it_could_not_be_written() {
     let shared = "partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n          - &q {name: prod}\n          - {<<: *q, name: b}\n";
     let rootless = "partitions:\n  - name: default\n    queues:\n      - name: prod\n";
     for (queue, base, reason, why) in [
         ("root.prod", shared, "Invalid", "QW5303"),
-        ("root", rootless, "QueueNotFound", "the base does not write queue `root`"),
+        ("root", rootless, "QueueNotFound", "the base does not contain queue `root`"),
     ] {
         let mut snapshot = cluster(BASE);
         snapshot.queue_acls = vec![submit("a", queue, "ann")];
@@ -519,7 +519,7 @@ fn columns_show_what_an_object_asks_for_and_whether_it_is_in_force() {
         (with(team(), |spec| spec.suspend = true), both, "False"),
         (with(team(), |spec| spec.queue = "root.gone".into()), both, "False"),
         (submit("a", "root.prod", "ann  devs"), "invalid", "False"),
-        // The right is in order, and the object is not.
+        // The right is valid, but the object is not.
         (with(team(), |spec| spec.not_before = Some(later)), both, "False"),
         (
             with(team(), |spec| {

@@ -82,13 +82,13 @@ fn accepted(plan: &Plan, names: &[&str]) -> Vec<String> {
     names.iter().map(|name| condition(plan, name, "Accepted")).collect()
 }
 
-/// Returns type and note of the events about another policy.
+/// Returns type and note of the events about a change of policy.
 fn changes(plan: &Plan) -> Vec<(bool, &str)> {
     let events = plan.events.iter().filter(|event| event.reason == "AdmissionPolicyChanged");
     events.map(|event| (event.warning, event.note.as_str())).collect()
 }
 
-/// A cluster in which `a` is in force, and `b`, which is laxer and claims to be older, came later.
+/// A cluster with `a` in force, and with `b`, which is less strict, claims to be older, and was added later.
 fn contested() -> Snapshot {
     let mut snapshot = cluster(BASE);
     snapshot.output = Some(map(YUNIKORN_CONFIGS, &[]));
@@ -342,7 +342,7 @@ fn accounts_that_are_trusted_with_what_others_write_are_said() {
     assert_at_rest(&settled);
 }
 
-/// Returns each finding about the settings in force as its location, code and field.
+/// Returns the location, code and field of each finding about the settings in force.
 fn risks_of(snapshot: &Snapshot) -> Vec<(String, u16, String)> {
     let found = risks(snapshot).into_iter().map(|(origin, found)| {
         let Origin::Object { kind, name, .. } = origin else { panic!("{origin:?}") };
@@ -372,7 +372,7 @@ fn what_the_admission_controller_reads_has_the_findings_of_the_object_that_wrote
             (EXTERNAL_USERS, keys[1].1.to_owned())
         ]
     );
-    // What cannot be read has its default.
+    // Unreadable values have their defaults.
     assert_eq!(risks_of(&snapshot), [all.clone(), platform.clone(), found(base, 4117, "bypassAuth")]);
     let (closed, open) =
         (bypass(false), AdmissionPolicySpec { trust_controllers: Some(true), ..bypass(true) });

@@ -1,5 +1,5 @@
-//! Tests that access ends, whatever is broken, and does not come back: what is written where the full text
-//! cannot be.
+//! Tests that access ends no matter what is broken, and does not come back, with the text that is written
+//! when the full text cannot be.
 
 use super::*;
 use crate::simulate;
@@ -31,7 +31,7 @@ fn output(snapshot: &mut Snapshot) -> &mut ConfigMapState {
     Arc::make_mut(snapshot.output.as_mut().unwrap())
 }
 
-/// Restarts the process: only the content of the cluster remains known.
+/// Restarts the process: only the state stored in the cluster survives.
 fn restart(snapshot: &mut Snapshot) {
     snapshot.observed = Observed::default();
 }
@@ -180,7 +180,7 @@ fn a_typo_after_a_narrowing_brings_nobody_back() {
         assert_eq!(submit_of(&done.snapshot, "root.prod"), "sue");
         assert_eq!(acl_condition(&done.plan, "a", "Programmed"), "True/LastValidKept");
     }
-    // Another object grants bob for a while: he does not stay because of the invalid one.
+    // Another object grants bob for a while: he does not keep access because of the invalid one.
     snapshot.queue_acls.push(submit("b", "root.prod", "bob"));
     let mut snapshot = settled(&snapshot).snapshot;
     assert_eq!(submit_of(&snapshot, "root.prod"), "bob,sue");
@@ -188,8 +188,8 @@ fn a_typo_after_a_narrowing_brings_nobody_back() {
     assert_eq!(submit_of(&settled(&snapshot).snapshot, "root.prod"), "sue");
 }
 
-/// An object gives up access that the base grants as well, so the text stays. The object is invalid when
-/// another object closes the queue.
+/// An object gives up access that the base grants as well, so the text does not change. The object is invalid
+/// when another object closes the queue.
 #[test]
 fn what_an_object_gave_up_does_not_come_back_when_the_base_gives_way() {
     let mut snapshot = cluster(BASE);
@@ -264,7 +264,7 @@ fn a_changed_policy_group_is_followed_when_the_scheduler_is_proven_to_run_it() {
     assert!(!done.snapshot.output.as_deref().unwrap().data.contains_key("group-a.yaml"));
     assert_eq!(config_condition(&done.plan, "Applied"), "False/PolicyGroupPending");
     assert_at_rest(&done);
-    // The scheduler starts anew: there is no group-a.yaml, so it runs the built-in default.
+    // The scheduler restarts: group-a.yaml does not exist, so it runs the built-in default.
     let mut snapshot = done.snapshot;
     snapshot.observed.loaded_text = Some(text(&snapshot).to_owned());
     let checksum = Ok(config::checksum(BUILT_IN));
@@ -274,7 +274,7 @@ fn a_changed_policy_group_is_followed_when_the_scheduler_is_proven_to_run_it() {
     let tree = config::verdict(&text, &[], Version::V1_8).config.unwrap();
     let queue = tree.partition("default").unwrap().queue(&QueuePath::parse("root.prod").unwrap()).unwrap();
     assert_eq!(queue.submit_acl.value, "sue");
-    // The scheduler reports that text by now.
+    // By now, the scheduler reports that text.
     let mut snapshot = done.snapshot;
     let checksum = Ok(config::checksum(&text));
     snapshot.observed.read_back = Some(ReadBack { at: now(), checksum });

@@ -156,7 +156,7 @@ fn delegate_extends_no_grant_beyond_the_end_of_their_own_right() {
     let granted = format!("grants submit on root.test to user ann until {ends}; nobody loses access");
     assert_eq!(write(&snapshot, None, grant(None)), granted);
     assert_eq!(write(&snapshot, None, grant(Some(after(9)))), granted);
-    // An object that is there already, and is written with a later end.
+    // An existing object is written again with a later end.
     snapshot.queue_acls.push(grant(Some(after(1))));
     quiet(&mut snapshot);
     let extended = write(&snapshot, Some(grant(Some(after(1)))), grant(None));
@@ -264,10 +264,10 @@ fn any_spec() -> impl Strategy<Value = QueueAclSpec> {
     })
 }
 
-/// Draws the specs of one object before and after a change.
+/// Generates the specs of one object before and after a change.
 fn any_change() -> impl Strategy<Value = [Option<QueueAclSpec>; 2]> {
     let window = || (prop::option::weighted(0.3, -1_i64..4), prop::option::weighted(0.6, -1_i64..5));
-    // Few objects change in content, most that change do so in time alone.
+    // Few objects change in content; most changes only affect the times.
     let kind = prop_oneof![4 => Just(0), 4 => Just(1), 1 => Just(2), 1 => Just(3), 1 => Just(4)];
     (any_spec(), any_spec(), window(), window(), kind).prop_map(move |(old, new, before, after_, kind)| {
         let at = |mut object: QueueAclSpec, (from, until): (Option<i64>, Option<i64>)| {
@@ -287,7 +287,7 @@ fn any_change() -> impl Strategy<Value = [Option<QueueAclSpec>; 2]> {
     })
 }
 
-/// Draws two snapshots. The old one may have been in force before.
+/// Generates two snapshots. The old one may have been in force before.
 fn any_clusters() -> impl Strategy<Value = [Snapshot; 2]> {
     (prop::collection::vec(any_change(), 1..4), prop::bool::weighted(0.2)).prop_map(|(changes, settles)| {
         let objects = |side: usize| -> Vec<Object> {
@@ -300,7 +300,7 @@ fn any_clusters() -> impl Strategy<Value = [Snapshot; 2]> {
         let mut old = teams(true, objects(0));
         if settles {
             quiet(&mut old);
-            // Whether most objects are gone by accident is another question.
+            // This property does not cover the accidental removal of most objects.
             if let Some(output) = &mut old.output {
                 Arc::make_mut(output).annotations.remove(OBJECTS);
             }
@@ -324,7 +324,7 @@ fn subjects() -> impl Iterator<Item = Identity> {
     both.chain([Subject::Everyone]).map(|subject| subject.identity())
 }
 
-/// The decisions by the text that the operator would write at a time.
+/// The decisions by the text that the operator would write at a given time.
 fn decisions(snapshot: &Snapshot, now: Timestamp) -> Vec<bool> {
     thread_local! {
         static KNOWN: RefCell<ParseCache> = RefCell::default();
@@ -338,8 +338,8 @@ fn decisions(snapshot: &Snapshot, now: Timestamp) -> Vec<bool> {
     all.map(|((queue, right), who)| decide(&tree, right, queue, &who).allowed()).collect()
 }
 
-/// Checks that a difference is reported to widen exactly if the evaluator admits someone at some later time
-/// who was not admitted then before, and to narrow exactly if it refuses someone.
+/// Checks that a difference is reported as widening if and only if the evaluator admits someone at a later
+/// time who was not admitted at that time before, and as narrowing if and only if it refuses someone.
 fn widens_as_the_evaluator_does([old, new]: &[Snapshot; 2]) -> Result<(), TestCaseError> {
     let found = compared(old, new);
     let directions = found.iter().flat_map(|of| &of.diff.kept.changes).map(|change| change.direction);

@@ -1,5 +1,5 @@
-//! Tests the conditions while something stays broken: no end is reported before it happened, and nothing
-//! counts as in force that does not run.
+//! Tests the conditions while something stays broken: no end is reported before it happened, and nothing is
+//! reported as in force that does not run.
 
 use super::*;
 use crate::conditions::Reason;
@@ -296,7 +296,7 @@ fn end_is_not_reported_while_the_text_that_is_hidden_grants_it() {
 #[test]
 fn end_is_not_reported_while_more_is_written_at_its_queue_than_should_be() {
     let mut snapshot = proven(vec![submit("a", "root.prod", "bob")]);
-    // Nothing records that it granted bob: the status is lost, and there is no note beside the text.
+    // Nothing records that it granted bob: the status is lost, and there is no note on the text.
     snapshot.queue_acls = vec![until("a", "root.prod", "eve")];
     Arc::make_mut(snapshot.output.as_mut().unwrap()).in_force.clear();
     snapshot.now = end();
@@ -437,7 +437,7 @@ fn right_of_an_earlier_version_that_the_scheduler_runs_keeps_an_object_from_bein
     let mut snapshot = proven(vec![with(submit("a", "root.prod", "sue"), |spec| {
         spec.admin = Some(Grant::Raw("ann".into()));
     })]);
-    // No status was written of that version.
+    // No status was written for that version.
     snapshot.queue_acls = vec![submit("a", "root.prod", "sue")];
     Arc::make_mut(snapshot.output.as_mut().unwrap()).in_force.clear();
     let mut snapshot = settled(&snapshot).snapshot;
@@ -552,7 +552,7 @@ fn open_root_is_ready_only_where_it_is_accepted() {
     assert_eq!(config_condition(&baseless, "Ready"), "False/RootAllowsEveryone");
     assert!(config_message(&baseless, "Ready").contains("write the queues into ConfigMap yunikorn/"));
 
-    // The same holds for the key that hides the text.
+    // The same applies to the key that hides the text.
     let mut hidden = settled(&cluster(BASE)).snapshot;
     spec(&mut hidden).accept_open_root = true;
     pack(&mut hidden, "queues.yaml.gz", OPEN);

@@ -1,5 +1,5 @@
-//! Adopts keys of the output ConfigMap: one that someone else wrote is left to its owner, imported into the
-//! base, or taken over after a copy.
+//! Adopts keys of the output ConfigMap: a key that someone else wrote is left to its owner, imported into the
+//! base, or taken over after a backup.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +17,17 @@ use yunikorn::config::verdict;
 pub(crate) struct Adopted {
     /// The desired keys that are free, ours, or may be taken over.
     pub wants: BTreeMap<String, String>,
-    /// Other people's values that are replaced, to be copied to a backup first.
+    /// Other people's values that will be replaced, to be backed up first.
     pub replaced: BTreeMap<String, String>,
     /// Condition `Applied`, when the queue tree's key is left to its owner.
     pub tree_conflict: Option<Finding>,
-    /// The same for the first of the other keys.
+    /// Condition `Applied`, when another key is left to its owner.
     pub conflict: Option<Finding>,
     /// The base to create first.
     pub import: Option<NewConfigMap>,
 }
 
-/// Condition `Applied` of a foreign key that is left to its owner: for now, if the base is created first.
+/// Condition `Applied` of a foreign key that is left to its owner, at least until the base is created.
 type Left = (Finding, Option<NewConfigMap>);
 
 /// Sorts the desired keys by whether they may be written.
@@ -57,7 +57,7 @@ pub(crate) fn adopt(context: &WriteContext<'_>, wants: BTreeMap<String, String>)
     adopted
 }
 
-/// Returns whether a foreign key may be replaced; the error is what happens in its stead.
+/// Returns whether a foreign key may be replaced; the error is the alternative.
 fn replace(context: &WriteContext<'_>, key: &str, owners: &[KeyOwner]) -> Result<(), Left> {
     let left = |why: String| (conflict(context, key, owners, &why), None);
     let leave = |why| Err(left(why));
@@ -65,7 +65,8 @@ fn replace(context: &WriteContext<'_>, key: &str, owners: &[KeyOwner]) -> Result
         Adoption::IfUnowned => leave(
             "remove the key there, or set spec.adoption to Import (their text becomes the base) or Force (the base replaces it)".into(),
         ),
-        Adoption::Import if key != context.read.env.key => leave("Import hands over the queue tree only; remove the key there".into()),
+        Adoption::Import if key != context.read.env.key => leave("Import transfers only the queue tree; \
+             remove the key there".into()),
         Adoption::Import if imported(context) => Ok(()),
         Adoption::Import => Err(import(context).unwrap_or_else(left)),
         Adoption::Force if key != context.read.env.key => Ok(()),
@@ -75,7 +76,8 @@ fn replace(context: &WriteContext<'_>, key: &str, owners: &[KeyOwner]) -> Result
             )),
             Ok(None) => Ok(()),
             Err(why) => leave(format!(
-                "it is not replaced, because nobody knows which queues are live: {why}. Correct it, or remove the key there"
+                "it is not replaced, because the live queues are unknown: {why}. Correct that, or remove the \
+                 key there"
             )),
         },
     }
@@ -98,7 +100,7 @@ fn origin(context: &WriteContext<'_>) -> String {
     format!("{}/{}", context.read.spec.namespace, context.read.spec.output_config_map)
 }
 
-/// Returns the import that is due while there is no base to render: someone else's live text becomes the
+/// Returns the import that is due while there is no base to render: the live text of someone else becomes the
 /// base.
 pub(crate) fn first_import(context: &WriteContext<'_>) -> Option<Left> {
     let key = &context.read.env.key;
@@ -119,7 +121,7 @@ fn import(context: &WriteContext<'_>) -> Result<Left, String> {
     }
     let verdict = verdict(text, &[], context.read.snapshot.version());
     if let Some(refusal) = verdict.refusal() {
-        let why = if verdict.unsure { "" } else { ", because YuniKorn would not take it" };
+        let why = if verdict.unsure { "" } else { ", because YuniKorn would refuse it" };
         return Err(format!("it cannot be imported{why}: {refusal}"));
     }
     if spec.mode == Mode::Observe {
@@ -139,10 +141,10 @@ fn import(context: &WriteContext<'_>) -> Result<Left, String> {
     Ok((not_written(context, &map).unwrap_or_else(copying), Some(base)))
 }
 
-/// Returns the configured queues that the scheduler runs and the base does not have, as a list for a message.
+/// Returns the configured queues that the scheduler runs and the base lacks, as a list for a message.
 ///
 /// # Errors
-/// Returns why it is not known what the scheduler runs.
+/// Explains why the running configuration is unknown.
 fn lacking<'q>(context: &'q WriteContext<'_>) -> Result<Option<String>, &'q str> {
     const SHOWN: usize = 10;
     let live = context.read.env.runs.as_deref().map_err(String::as_str)?;

@@ -1,5 +1,5 @@
-//! The context of the decision about the output ConfigMap, and condition `Applied`: what keeps the output
-//! from being written, in words.
+//! The context of the decision about the output ConfigMap, and condition `Applied`, which explains why the
+//! output is not written.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::grants::{Combined, ResolvedObjects};
 use crate::snapshot::WriteFailure;
 use crate::write::change::{MAX_BYTES, WARN_BYTES, size_after};
 
-/// The results of the steps before: what the decision is made from.
+/// The results of the previous steps, which the decision is based on.
 pub(crate) struct WriteContext<'a> {
     pub read: ReadState<'a>,
     pub resolved: ResolvedObjects<'a>,
@@ -18,7 +18,7 @@ pub(crate) struct WriteContext<'a> {
 }
 
 impl WriteContext<'_> {
-    /// Returns the base, or condition `BaseResolved` when there is none, or nothing can be rendered into it.
+    /// Returns the base, or condition `BaseResolved` if there is no base or nothing can be rendered into it.
     pub(crate) fn base(&self) -> Result<&Base, &Finding> {
         self.combined.unrendered.as_ref().map_or(self.read.base.as_ref(), Err)
     }
@@ -28,14 +28,15 @@ impl WriteContext<'_> {
         self.resolved.queue_acls.iter().filter(|object| object.contribution().is_some()).count()
     }
 
-    /// Returns whether the scheduler should have loaded the text and did not: the text is written again.
+    /// Returns whether the scheduler should have loaded the text but did not, so that the text is written
+    /// again.
     pub(crate) fn reasserts(&self) -> bool {
         self.read.reassert_at.is_some_and(|due| due <= self.read.snapshot.now)
     }
 }
 
 /// Returns the text that withdrawals are applied to: the text in the output, unless the scheduler refuses it
-/// or somebody else wrote it.
+/// or another client wrote it.
 pub(crate) fn to_narrow<'q>(context: &'q WriteContext<'_>) -> Option<&'q Arc<ParsedConfig>> {
     let current = context.read.current.as_ref();
     if context.read.snapshot.observed.refused.is_some() && context.read.proven.is_some() {
@@ -48,7 +49,7 @@ pub(crate) fn live_text<'a>(context: &'a WriteContext<'_>) -> Option<&'a str> {
     context.read.snapshot.output_text(&context.read.env.key).map(String::as_str)
 }
 
-/// Returns whether writing the queue tree puts back someone else's change, rather than adding something new.
+/// Returns whether writing the queue tree reverts someone else's change, rather than adding something new.
 pub(crate) fn repairs(context: &WriteContext<'_>) -> bool {
     let last = context
         .read
@@ -63,7 +64,7 @@ pub(crate) fn repairs(context: &WriteContext<'_>) -> bool {
 
 pub(crate) fn applied(context: &WriteContext<'_>) -> Finding {
     let map = context.read.spec.output_name();
-    let mut message = format!("{map} holds what was rendered");
+    let mut message = format!("{map} holds the rendered text");
     let size = size_after(context.read.snapshot.output.as_deref(), &BTreeMap::new());
     if size >= WARN_BYTES {
         message.push_str(", and is close to the 1 MiB that Kubernetes allows");
@@ -77,7 +78,7 @@ pub(crate) fn pending(context: &WriteContext<'_>) -> Finding {
         .unwrap_or_else(|| Finding::no(Type::Applied, Reason::Pending, format!("{map} is being written")))
 }
 
-/// Returns the reason why the last write, which was to `map`, was not made.
+/// Explains why the last write, which was to `map`, did not succeed.
 pub(crate) fn not_written(context: &WriteContext<'_>, map: &str) -> Option<Finding> {
     let (reason, message) = match context.read.snapshot.observed.write_failure.as_ref()? {
         WriteFailure::Forbidden(why) => {
@@ -93,7 +94,7 @@ pub(crate) fn not_written(context: &WriteContext<'_>, map: &str) -> Option<Findi
             (reason, message)
         }
         WriteFailure::Transient(why) => {
-            (Reason::Pending, format!("{map} could not be written, and is tried again: {why}"))
+            (Reason::Pending, format!("{map} could not be written and will be tried again: {why}"))
         }
     };
     Some(Finding::no(Type::Applied, reason, message))
@@ -101,9 +102,10 @@ pub(crate) fn not_written(context: &WriteContext<'_>, map: &str) -> Option<Findi
 
 pub(crate) fn not_rendered(context: &WriteContext<'_>) -> Finding {
     let message = match context.base() {
-        Err(finding) => format!("nothing is written, what is live stays: {}", finding.message),
+        Err(finding) => format!("nothing is written, and the live configuration stays: {}", finding.message),
         Ok(_) => {
-            "nothing is written, what is live stays: the ACLs cannot be rendered into the base".to_string()
+            "nothing is written, and the live configuration stays: the ACLs cannot be rendered into the base"
+                .to_string()
         }
     };
     Finding::no(Type::Applied, Reason::ConfigNotReady, message)
@@ -124,13 +126,14 @@ pub(crate) fn oversized(
     })
 }
 
-/// Returns condition `Applied` while `service.policyGroup` names another key than the one that the scheduler
-/// is proven to read.
+/// Returns condition `Applied` while `service.policyGroup` names a different key than the scheduler is proven
+/// to read.
 pub(crate) fn unproven_key(context: &WriteContext<'_>) -> Option<Finding> {
     let next = context.read.env.next_key.as_ref()?;
     let message = format!(
-        "`service.policyGroup` names key `{next}` now, which YuniKorn reads only after a restart; key `{}` is kept up until the scheduler \
-         is seen to run `{next}` (spec.schedulerUrl). Before the restart, put the queue tree into key `{next}` of {}",
+        "`service.policyGroup` now names key `{next}`, which YuniKorn reads only after a restart; key `{}` \
+         is kept up to date until the scheduler is seen to run `{next}` (spec.schedulerUrl). Before the \
+         restart, write the queue tree to key `{next}` of {}",
         context.read.env.key,
         context.read.spec.base_name()
     );
@@ -152,8 +155,9 @@ pub(crate) fn contended(context: &WriteContext<'_>) -> Finding {
     let other_writer = names.map_or("another writer".to_string(), |names| format!("\"{names}\""));
     let operator = queue_operator(names.unwrap_or_default().split(", "));
     let message = format!(
-        "{other_writer} keeps changing keys of queuewarden's in {}; what is missing or grants too much is put right every second, other \
-         changes at growing intervals. Take these keys out of what that writer applies{operator}",
+        "{other_writer} keeps changing keys of queuewarden's in {}; keys that are missing or grant too much \
+         are repaired every second, other changes at growing intervals. Remove these keys from the \
+         configuration that it applies{operator}",
         context.read.spec.output_name()
     );
     Finding::no(Type::Applied, Reason::Contended, message)

@@ -1,4 +1,4 @@
-//! The changes of ConfigMaps that a plan makes, and the limit of their size.
+//! The changes of ConfigMaps that a plan makes, and the limit on their size.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,27 +18,27 @@ pub struct NewConfigMap {
     pub data: BTreeMap<String, String>,
 }
 
-/// A change of the output ConfigMap; keys that are not named stay as they are.
+/// A change of the output ConfigMap. Keys that are not listed do not change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
-#[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
+#[expect(clippy::struct_excessive_bools, reason = "the flags are independent")]
 pub struct Write {
     /// Name of the ConfigMap.
     pub name: String,
-    /// The precondition: `None` creates the ConfigMap and fails if there is one.
+    /// The precondition: `None` creates the ConfigMap and fails if it exists.
     pub resource_version: Option<String>,
     /// `data` keys to set (`Some`) or to remove (`None`).
     pub data: BTreeMap<String, Option<String>>,
     /// `metadata.annotations` to set.
     pub annotations: BTreeMap<String, String>,
-    /// The annotation [`IN_FORCE`](crate::snapshot::IN_FORCE) to set; `None` leaves it.
+    /// The annotation [`IN_FORCE`](crate::snapshot::IN_FORCE) to set; `None` does not change it.
     pub in_force: Option<BTreeMap<String, Option<QueueAclInForce>>>,
-    /// True if it puts back a key that someone else changed: such writes are limited in rate.
+    /// True if it reverts a change by someone else. Such writes are rate-limited.
     pub repair: bool,
     /// True if it writes the same text again with a new revision, because the scheduler did not load it.
     pub reassert: bool,
-    /// True if it grants somebody more than the current text does: such writes are limited in rate.
+    /// True if it grants someone more than the current text does. Such writes are rate-limited.
     pub widens: bool,
-    /// True if its text is the current one with nothing but withdrawals applied, and not the full text.
+    /// True if its text is the current one with only withdrawals applied, rather than the full text.
     pub partial: bool,
     /// The objects that make the difference, and other reasons for its text, for the history.
     pub causes: Vec<String>,
@@ -59,7 +59,7 @@ impl Write {
         keys.map(|(key, value)| (key, value.as_ref()))
     }
 
-    /// Returns the other managers that own its keys in `map`, each once.
+    /// Returns the other managers that own its keys in `map`, without duplicates.
     pub(crate) fn other_writers(&self, map: Option<&ConfigMapState>) -> Vec<String> {
         let owners = map.into_iter().flat_map(|map| self.data.keys().filter_map(|key| map.owners.get(key)));
         let managers = owners.flatten().map(|owner| owner.manager.as_str());
@@ -68,14 +68,13 @@ impl Write {
     }
 }
 
-/// Kubernetes' limit for the values of a ConfigMap together, in bytes.
+/// Kubernetes' limit on the total size of a ConfigMap's values, in bytes.
 pub const MAX_BYTES: usize = 1024 * 1024;
 
-/// The size from which on the condition warns, in bytes.
+/// The size in bytes above which the condition warns.
 pub const WARN_BYTES: usize = 900 * 1024;
 
-/// Returns the bytes of all values of the output ConfigMap once `changes` are made: [`MAX_BYTES`] limits
-/// them.
+/// Returns the total bytes of the output ConfigMap's values after `changes`, which [`MAX_BYTES`] limits.
 pub fn size_after(output: Option<&ConfigMapState>, changes: &BTreeMap<String, Option<String>>) -> usize {
     let kept = output
         .into_iter()
@@ -87,7 +86,7 @@ pub fn size_after(output: Option<&ConfigMapState>, changes: &BTreeMap<String, Op
     kept.chain(binary).chain(new).sum()
 }
 
-/// Returns the bytes that are left for the queue tree under `key` beside the other values.
+/// Returns the number of bytes available for the queue tree under `key`, given the other values.
 pub(crate) fn room(output: Option<&ConfigMapState>, key: &str) -> usize {
     let others = size_after(output, &BTreeMap::from([(key.to_owned(), None)]));
     MAX_BYTES.saturating_sub(others)

@@ -1,4 +1,4 @@
-//! Decides what is written to the output ConfigMap, and whether it may be written: ownership, reasons to hold
+//! Decides what to write to the output ConfigMap, and whether it may be written: ownership, reasons to hold
 //! it back, size, mode and the rate limit of repairs.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,7 +44,7 @@ pub(crate) struct WriteDecision {
 struct Candidate {
     rendered: OutputText,
     tree: Option<Arc<Config>>,
-    /// True if it is the current text with nothing but the withdrawals applied.
+    /// True if it is the current text with only withdrawals applied.
     partial: bool,
 }
 
@@ -52,11 +52,11 @@ struct Candidate {
 struct Attempt {
     adopted: Adopted,
     changes: BTreeMap<String, Option<String>>,
-    /// The keys that are ours once the changes are made.
+    /// The keys that are ours after the changes.
     keys: BTreeSet<String>,
 }
 
-/// Decides: the full text where it may be written, else the current text with the withdrawals applied.
+/// Decides: the full text if it may be written, else the current text with the withdrawals applied.
 pub(crate) fn decide(context: &WriteContext<'_>, cache: &mut ParseCache) -> WriteDecision {
     let mut hold = hold::find(context);
     let mut candidate = match hold {
@@ -77,7 +77,7 @@ pub(crate) fn decide(context: &WriteContext<'_>, cache: &mut ParseCache) -> Writ
         nothing.then(|| adoption::first_import(context).unwrap_or_else(|| (not_rendered(context), None)));
     let (not_rendered, first) = left.unzip();
     let full = hold.is_none() && candidate.is_some() && adopted.tree_conflict.is_none();
-    // The text is known to grant what the objects contribute if it is the desired text, or if nothing may be
+    // The text is known to include the objects' contributions if it is the desired text, or if nothing may be
     // added to it.
     let known = full || hold.is_some();
     let (wake_at, because) = hold.map_or((None, None), |hold| (hold.until, Some(hold.applied)));
@@ -110,7 +110,7 @@ pub(crate) fn decide(context: &WriteContext<'_>, cache: &mut ParseCache) -> Writ
     } else {
         propose(context, changes, &keys, adopted.replaced, (tree.as_deref(), partial), &mut decision);
     }
-    // A policy key that someone else owns must not hide the reason why nothing else is written.
+    // A policy key that someone else owns must not hide why nothing else is written.
     let written = matches!(decision.applied.reason, Reason::Applied | Reason::Pending);
     let conflict = adopted.conflict.filter(|_| written);
     let blocked = because.filter(|_| written).or(not_rendered);
@@ -125,7 +125,7 @@ pub(crate) fn decide(context: &WriteContext<'_>, cache: &mut ParseCache) -> Writ
     decision
 }
 
-/// Returns the result of writing the candidate and the keys of the policy.
+/// Returns the result of writing the candidate and the policy's keys.
 fn attempt(context: &WriteContext<'_>, candidate: Option<&Candidate>) -> Attempt {
     let policy = context.resolved.policies.keys.iter().flatten();
     let mut values: BTreeMap<String, String> =
@@ -145,7 +145,7 @@ fn full(context: &WriteContext<'_>, body: &ParsedConfig) -> Option<Candidate> {
     Some(Candidate { rendered, tree: body.tree.clone(), partial: false })
 }
 
-/// Returns the current text with nothing but the withdrawals applied; `None` when there is nothing to write.
+/// Returns the current text with only withdrawals applied; `None` if there is nothing to write.
 fn partial(context: &WriteContext<'_>, cache: &mut ParseCache) -> Option<Candidate> {
     if is_planted(PlantedFault::WithdrawalsWait)
         || context.read.snapshot.claim(&context.read.env.key) != KeyClaim::Ours
@@ -155,7 +155,7 @@ fn partial(context: &WriteContext<'_>, cache: &mut ParseCache) -> Option<Candida
     let desired = context.combined.desired.as_deref()?;
     let source = to_narrow(context)?;
     let withdrawn = hold::withdraw(source, desired, cache);
-    // If nothing is withdrawn, somebody else's change of the text is still put back.
+    // If nothing is withdrawn, another client's change to the text is still reverted.
     let restored = || context.read.written.as_ref().filter(|_| repairs(context));
     // A text that the scheduler did not load is written again: the scheduler may have refused it, and
     // withdrawals must not wait for that.
@@ -188,9 +188,9 @@ fn revise(context: &WriteContext<'_>, body: &str, origin: &str) -> OutputText {
     OutputText { key: context.read.env.key.clone(), text: header::join(origin, revision, body) }
 }
 
-/// Returns a write that changes annotations alone: the number of objects, if the text is the desired one
-/// (`full`); the version of each object that is in force, if the text shows it (`known`); and the resource
-/// version, while an older write may still be accepted.
+/// Returns a write that only changes annotations: the number of objects, if the text is the desired one
+/// (`full`); the version of each object in force, if the text shows it (`known`); and the epoch, which
+/// changes the resource version, while an older write may still be accepted.
 fn touch(context: &WriteContext<'_>, full: bool, known: bool) -> Option<Write> {
     let ReadState { snapshot, spec, .. } = &context.read;
     let output = snapshot.output.as_deref().filter(|_| spec.mode == Mode::Enforce)?;
@@ -212,7 +212,7 @@ fn touch(context: &WriteContext<'_>, full: bool, known: bool) -> Option<Write> {
     })
 }
 
-/// Returns the annotation with the number of objects of the full text, if that changes; absent means none.
+/// Returns the annotation with the number of objects of the full text, if it changes; it may be absent.
 fn object_count(context: &WriteContext<'_>) -> Option<(String, String)> {
     let count = context.count().to_string();
     let output = context.read.snapshot.output.as_deref();
@@ -228,8 +228,8 @@ fn ours<'a>(context: &'a WriteContext<'_>) -> impl Iterator<Item = &'a str> {
 }
 
 /// Returns the keys to change: desired values that differ, and keys of ours that are no longer desired. A key
-/// with a queue tree is never removed: without it the scheduler falls back to a default that lets everyone
-/// in.
+/// with a queue tree is never removed, because without it the scheduler falls back to a default that lets
+/// everyone in.
 fn changes(context: &WriteContext<'_>, wants: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
     let current = |key: &str| context.read.snapshot.output_text(key);
     let set = wants
@@ -252,8 +252,8 @@ fn owned_after(
     ours(context).filter(|key| changes.get(*key) != Some(&None)).chain(set).map(str::to_string).collect()
 }
 
-/// Adds the write to the decision, if the rate limit allows it; with it, `keys` are ours. The text has the
-/// queues `tree`, and may be a `partial` one.
+/// Adds the write to the decision, if the rate limit allows it. After the write, `keys` are ours. The text
+/// has the queues `tree`, and may be a `partial` one.
 fn propose(
     context: &WriteContext<'_>,
     changes: BTreeMap<String, Option<String>>,
@@ -264,8 +264,8 @@ fn propose(
 ) {
     let ReadState { snapshot, spec, env, .. } = &context.read;
     let queue_tree = changes.contains_key(&env.key);
-    // Keys that were present and correct have been changed by others. They decide who may act as anyone, so
-    // they are repaired at least every second, like a text that grants too much.
+    // Keys that were present and correct were changed by others. They decide who may act as anyone, so they
+    // are repaired at least every second, like a text that grants too much.
     let identity = changes.keys().any(|key| admission::KEYS.contains(&key.as_str())) && programmed(context);
     let repair = (queue_tree && repairs(context)) || identity;
     let (open, widens) = match (context.read.current_tree(), tree) {
@@ -304,7 +304,7 @@ fn propose(
     decision.write = Some(write);
 }
 
-/// Returns whether the keys of the policy that counts were in the output before.
+/// Returns whether the keys of the policy in effect were already in the output.
 fn programmed(context: &WriteContext<'_>) -> bool {
     context.read.snapshot.policies.iter().zip(&context.resolved.policies.objects).any(|(entry, policy)| {
         policy.keys().is_some()
@@ -313,7 +313,7 @@ fn programmed(context: &WriteContext<'_>) -> bool {
     })
 }
 
-/// Returns the annotations that change along with the keys. `full`: the full text is written.
+/// Returns the annotations that change along with the keys. `full` means that the full text is written.
 fn annotations(context: &WriteContext<'_>, full: bool, keys: &BTreeSet<String>) -> BTreeMap<String, String> {
     let output = context.read.snapshot.output.as_deref();
     let current = |name: &str| output.and_then(|output| output.annotations.get(name));
@@ -370,7 +370,7 @@ impl Evaluation<'_> {
         self.context.base().map_or_else(|finding| finding, |base| &base.finding)
     }
 
-    /// Returns the desired queues, or if nothing is desired the queues in force.
+    /// Returns the desired queues, or the queues in force if nothing is desired.
     pub(crate) fn queues(&self) -> Option<&Config> {
         self.context.combined.desired.as_deref().or(self.context.read.env.tree.as_deref())
     }

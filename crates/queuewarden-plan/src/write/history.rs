@@ -1,11 +1,11 @@
-//! The history of the output: the revision that a write becomes, and the revisions that make room for it.
+//! The history of the output: the revision that records a write, and the old revisions to remove for it.
 //!
-//! A revision is a text of queuewarden's with the number in its header, so that status, text and history
-//! count alike. Beside it are the access keys of the admission controller: a write of those alone is a
-//! revision with the number of the text that stays. Its name has a checksum of both and
-//! the time: what is recorded again, or twice at the same time, is found there.
+//! A revision is a text written by queuewarden. Its number is in the text's header, so status, text and
+//! history agree on it. A revision also has the access keys of the admission controller. If a write changes
+//! only these, the revision has the number of the unchanged text. Its name contains a checksum of both and
+//! the time, so recording it again, or twice at the same time, finds the existing one.
 //!
-//! A revision names the causes of its write, and is found by a time at which it was in force.
+//! A revision lists the causes of its write, and can be found by any time when it was in force.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -21,24 +21,24 @@ use go_compat::diag::{listed, quoted};
 use yunikorn::config::checksum;
 use yunikorn::{Config, admission};
 
-/// The cause of access keys that go.
+/// The cause recorded for access keys that are removed.
 const NO_POLICY: &str = "no AdmissionPolicy any more";
 
-/// The end of the cause of a revision that put back what another program had changed.
+/// The suffix of the cause of a revision that reverted another program's change.
 const PUT_BACK: &str = ", put back";
 
-/// The most causes of a revision that are named.
+/// Maximum number of causes that a revision lists.
 const MAX_CAUSES: usize = 20;
 
-/// Returns the first causes, and how many there are besides.
+/// Returns the first causes, and the number of further ones.
 pub(super) fn few(causes: Vec<String>) -> Vec<String> {
     let more = causes.len().saturating_sub(MAX_CAUSES);
     let more = (more > 0).then(|| format!("and {more} more"));
     causes.into_iter().take(MAX_CAUSES).chain(more).collect()
 }
 
-/// Names what makes the difference between the output and that of `write`: the objects whose part in the
-/// text changes, another base, the policy of changed keys, and what is put back. A partial text has the
+/// Lists the causes of the difference between the output and the output after `write`: objects whose part of
+/// the text changes, a new base, the policy of changed keys, and reverted changes. A partial text has the
 /// queues `partial`.
 pub(crate) fn causes(context: &WriteContext<'_>, write: &Write, partial: Option<&Config>) -> Vec<String> {
     let output = context.read.snapshot.output.as_deref();
@@ -66,18 +66,18 @@ pub(crate) fn causes(context: &WriteContext<'_>, write: &Write, partial: Option<
     few(causes)
 }
 
-/// Returns whether a revision with these causes put back what another program had changed.
+/// Returns whether a revision with these causes reverted another program's change.
 pub fn is_put_back(causes: &[String]) -> bool {
     causes.iter().any(|cause| cause.ends_with(PUT_BACK))
 }
 
 /// The most revisions that are stored.
 pub const MAX_REVISIONS: usize = 100;
-/// The most bytes of all of them, as they are stored: a five-hundredth of what etcd holds by default, 2 GiB.
+/// Maximum total bytes of all revisions, as stored: a five-hundredth of etcd's default limit of 2 GiB.
 pub const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// The beginning of the name of each revision.
 pub const PREFIX: &str = "queuewarden-";
-/// The most bytes of the sentence about access.
+/// Maximum bytes of the sentence about access.
 const MAX_ACCESS: usize = 1000;
 
 /// A text that was written, and why.
@@ -87,20 +87,20 @@ pub struct Revision {
     pub number: u64,
     /// The time of the write, or when the text was found.
     pub at: Timestamp,
-    /// The objects that made the difference, and other reasons; none if they are unknown.
+    /// The objects that made the difference, and other reasons; empty if unknown.
     pub causes: Vec<String>,
-    /// One line on who gained and who lost access by it; `None` if that is unknown.
+    /// A line on who gained and who lost access through it; `None` if unknown.
     pub access: Option<String>,
     /// The text.
     pub text: String,
-    /// The access keys of the admission controller beside it.
+    /// The access keys of the admission controller at the time.
     pub admission: BTreeMap<String, String>,
 }
 
 impl Revision {
-    /// Makes the revision of a write after which the output has this `data`; `gone` are the objects that the
-    /// text before was made from, and that do not exist any more. `None` if it wrote neither queues nor
-    /// access keys, or the text is none of queuewarden's.
+    /// Creates the revision of a write that leaves `data` in the output. `gone` are the objects that the
+    /// previous text was made from and that no longer exist. Returns `None` if the write did not set queues
+    /// or access keys, or the text is not queuewarden's.
     pub fn of_write(
         write: &Write,
         data: &BTreeMap<String, String>,
@@ -119,7 +119,7 @@ impl Revision {
         Some(Self { number: number(text)?, at, causes, access, text: text.clone(), admission: keys(data) })
     }
 
-    /// Returns the name under which it is stored: its number, what it is, and its time in milliseconds.
+    /// Returns its name in the store: its number, its checksum, and its time in milliseconds.
     pub fn name(&self) -> String {
         let keys = self.admission.iter().map(|(key, value)| format!("{key}\n{value}\n"));
         let hash = checksum(&std::iter::once(self.text.clone()).chain(keys).collect::<String>());
@@ -129,13 +129,13 @@ impl Revision {
     }
 }
 
-/// Splits the name of a revision into what it is and its time.
+/// Splits the name of a revision into its content part and its time.
 fn parts(name: &str) -> (&str, i64) {
     let (what, time) = name.rsplit_once('-').unwrap_or((name, ""));
     (what, time.parse().unwrap_or_default())
 }
 
-/// Returns the number in the header of a text of queuewarden's.
+/// Returns the number in the header of a text written by queuewarden.
 pub fn number(text: &str) -> Option<u64> {
     header::split(text).map(|parts| parts.revision)
 }
@@ -146,12 +146,12 @@ pub(crate) fn keys(data: &BTreeMap<String, String>) -> BTreeMap<String, String> 
     set.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// A stored revision, as far as it has to be known to make room.
+/// The facts about a stored revision that are needed to make room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
     /// Its name.
     pub name: String,
-    /// Its uid, so that no other object of the name is removed.
+    /// Its uid, so that no other object with the same name is removed.
     pub uid: String,
     /// The time of its creation, by the API server's clock.
     pub created: Option<Timestamp>,
@@ -166,17 +166,17 @@ pub struct Stored {
 pub struct HistoryChanges {
     /// The revisions to remove first.
     pub remove: Vec<Stored>,
-    /// True if the revision is to be created, and not there already.
+    /// True if the revision needs to be created because it does not exist yet.
     pub create: bool,
 }
 
-/// Decides which revisions make room for one of this name and size: the oldest ones. They are removed before
-/// it is created, so that there is room even if one of the two fails for ever. What the newest one is, too,
-/// is not created again.
+/// Decides which revisions to remove for one with this name and size: the oldest ones. They are removed
+/// before it is created, so that there is space even if one of the two keeps failing. If the newest revision
+/// has the same content, no revision is created.
 pub fn changes(mut stored: Vec<Stored>, name: &str, bytes: usize) -> HistoryChanges {
     stored.retain(|revision| revision.name.starts_with(PREFIX));
-    // Numbers may begin again, and anybody may choose one; nobody but the API server says when it was
-    // created.
+    // Revisions are sorted by the API server's creation time, because numbers may start over and anyone can
+    // choose one.
     stored
         .sort_by_cached_key(|revision| Reverse((revision.created, revision.number, parts(&revision.name).1)));
     let newest = stored.first().map(|revision| parts(&revision.name).0);
@@ -189,7 +189,7 @@ pub fn changes(mut stored: Vec<Stored>, name: &str, bytes: usize) -> HistoryChan
     };
     let fitting = stored.iter().take_while(fits).count();
     let mut remove = stored.split_off(fitting);
-    // One that is recorded now is not removed for having been created before others.
+    // The newly recorded revision is not removed for having been created before others.
     remove.retain(|revision| revision.name != name);
     remove.reverse();
     HistoryChanges { remove, create }
@@ -199,7 +199,7 @@ pub fn changes(mut stored: Vec<Stored>, name: &str, bytes: usize) -> HistoryChan
 mod tests {
     use super::*;
 
-    /// Revisions from 1 to `count`, of this size each.
+    /// Revisions from 1 to `count`, each of this size.
     fn stored(count: u64, bytes: usize) -> Vec<Stored> {
         (1..=count)
             .map(|number| Stored {
@@ -212,7 +212,7 @@ mod tests {
             .collect()
     }
 
-    /// The numbers that make room for a new revision of this size.
+    /// The numbers of the revisions that are removed for a new revision of this size.
     fn removed(stored: Vec<Stored>, bytes: usize) -> Vec<u64> {
         let changes = changes(stored, "queuewarden-999-x", bytes);
         assert!(changes.create);
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!((over.create, over.remove), (false, Vec::new()));
     }
 
-    /// Within a second the API server's clock does not tell which revision is the newest.
+    /// The API server's clock does not distinguish revisions within the same second.
     #[test]
     fn keys_that_change_and_change_back_are_three_revisions() {
         let mut all = stored(2, 10);
@@ -258,7 +258,7 @@ mod tests {
         assert!(!changes(all, "queuewarden-1-bb-7", 10).create, "it is the newest already");
     }
 
-    /// The API server's clock decides, because everybody chooses a number.
+    /// The API server's clock decides, because anyone can choose a number.
     #[test]
     fn a_number_does_not_keep_a_revision() {
         let mut all = stored(100, 10);

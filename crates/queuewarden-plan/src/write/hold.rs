@@ -1,12 +1,12 @@
-//! Finds reasons to hold the full text back. While one applies, the withdrawals alone are applied: the
-//! current text without the access that the desired text does not grant.
+//! Finds reasons to hold back the full text. While one applies, only withdrawals are applied: the current
+//! text without the access that the desired text does not grant.
 //!
-//! This text is written where the desired text cannot be: an end, a deletion or a narrowed grant must not
+//! This text is written when the desired text cannot be: an expiry, a deletion or a narrowed grant must not
 //! wait for a broken base, for space in the ConfigMap or for a scheduler that refuses the desired text. An
 //! entry of an ACL stays if the desired text grants its subject the same right on that queue or on one above
-//! it, because access only adds up towards the root. So the result grants nothing that the current text or
-//! the desired one does not grant. The rule that an administrator may submit as well preserves no entry,
-//! because statuses go by each right.
+//! it, because access only adds up towards the root. The result therefore grants nothing that the current or
+//! the desired text does not grant. The rule that an administrator may submit as well preserves no entry,
+//! because statuses treat each right separately.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use go_compat::yaml::edit::{self, Edit};
 use yunikorn::config::{Partition, Queue, checksum};
 use yunikorn::{Acl, Config, QueuePath, Right};
 
-/// Applies the withdrawals to the current text (without a header); `None` when there are none, or when none
-/// can be written into it.
+/// Applies the withdrawals to the current text (without a header). Returns `None` if there are no
+/// withdrawals, or if they cannot be written into it.
 pub(crate) fn withdraw(
     current: &Arc<ParsedConfig>,
     desired: &Config,
@@ -75,21 +75,21 @@ fn acls(tree: &Config) -> impl Iterator<Item = (&Partition, &Queue, Right)> {
     all.filter(|(_, queue, right)| text_of(queue, *right).is_some())
 }
 
-/// Returns whether the same ACL is written at the same queue: nearly always, and then nothing needs to be
-/// parsed.
+/// Returns whether the same ACL is written at the same queue. This is nearly always the case, and makes
+/// parsing unnecessary.
 fn same_text(partition: &Partition, queue: &Queue, right: Right) -> bool {
     let other = partition.queue_near(queue.position, &queue.path);
     other.is_some_and(|other| text_of(other, right) == text_of(queue, right))
 }
 
-/// Returns everyone who has one of the rights on the queue, by its ACLs and by those of the queues above it.
+/// Returns everyone who has one of the rights on the queue, through its ACLs or the ACLs of queues above it.
 fn granted(partition: &Partition, queue: &QueuePath, rights: &[Right]) -> Acl {
     let lineage = queue.lineage().filter_map(|path| partition.queue(&path));
     let acls = lineage.flat_map(|queue| rights.iter().map(move |right| acl_of(queue, *right)));
     acls.fold(Acl::nobody(), |all, acl| all.union(&acl))
 }
 
-/// The fewest objects that have to disappear at once to count as an accident.
+/// The minimum number of objects whose simultaneous disappearance is treated as an accident.
 const FEWEST: usize = 3;
 
 /// A reason, and its end if that is known.
@@ -101,14 +101,14 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    /// Makes a reason that ends with a change of its cause.
+    /// Creates a reason that ends when its cause changes.
     pub(crate) fn new(applied: Finding) -> Self {
         Self { applied, until: None }
     }
 }
 
-/// Returns the first reason that applies. None does while the output has no text of its own: then the
-/// scheduler falls back to a text that is wider than what is rendered from the last good base.
+/// Returns the first reason that applies. No reason applies while the output has no text, because the
+/// scheduler then falls back to a text that is wider than the text rendered from the last good base.
 pub(crate) fn find(context: &WriteContext<'_>) -> Option<Hold> {
     if context.combined.desired.is_none() || live_text(context).is_none() {
         return None;
@@ -130,9 +130,8 @@ fn base(context: &WriteContext<'_>) -> Option<Finding> {
     }
 }
 
-/// Returns a reason if the full text was refused, by the API server or by the scheduler. Withdrawals come
-/// first, and the text that the scheduler runs stays until the full text is tried again, at growing
-/// intervals.
+/// Returns a reason if the API server or the scheduler refused the full text. Withdrawals come first, and the
+/// text that the scheduler runs stays until the full text is tried again, at growing intervals.
 fn refused(context: &WriteContext<'_>) -> Option<Hold> {
     let snapshot = context.read.snapshot;
     let refused = snapshot.observed.refused.as_ref()?;
@@ -149,14 +148,15 @@ fn refused(context: &WriteContext<'_>) -> Option<Hold> {
     (until > snapshot.now && (withdraws || runs())).then(|| {
         let by = if refused.by_scheduler { "scheduler" } else { "API server" };
         let message = format!(
-            "the {by} refused the configuration, so only withdrawals are written; all of it is tried again at {until}"
+            "the {by} refused the configuration, so only withdrawals are written; the full configuration is \
+             tried again at {until}"
         );
         Hold { applied: Finding::no(Type::Applied, Reason::Rejected, message), until: Some(until) }
     })
 }
 
-/// Returns a reason if more than half of the objects disappeared at once and access would widen: a definition
-/// was made anew, or a list is empty by accident.
+/// Returns a reason if more than half of the objects disappeared at once and access would widen. This happens
+/// when a CRD is recreated, or a list is empty by accident.
 fn removal(context: &WriteContext<'_>) -> Option<Finding> {
     let output = context.read.snapshot.output.as_deref()?;
     let before: usize = output.annotations.get(OBJECTS)?.parse().ok()?;
@@ -168,8 +168,9 @@ fn removal(context: &WriteContext<'_>) -> Option<Finding> {
     }
     let revision = revision.map_or_else(|| "REVISION".to_owned(), |revision| revision.to_string());
     let message = format!(
-        "{lost} of {before} objects are gone at once: access that nothing grants any more is withdrawn, and nobody gains any before this is \
-         confirmed: kubectl annotate --overwrite yunikornconfig default {CONFIRM_REMOVAL}={revision}"
+        "{lost} of {before} objects disappeared at once: access that nothing grants any more is withdrawn, \
+         and no one gains access until you confirm this: kubectl annotate --overwrite yunikornconfig default \
+         {CONFIRM_REMOVAL}={revision}"
     );
     Some(Finding::no(Type::Applied, Reason::RemovalUnconfirmed, message))
 }

@@ -1,8 +1,8 @@
 //! Decides what is written to the output ConfigMap.
 //!
-//! * [`change`]: the changes that a plan makes, and the limit of their size.
-//! * [`applied`]: what the decision is made from, and condition `Applied`.
-//! * [`hold`]: the reasons to write no more than the withdrawals, and applies these alone.
+//! * [`change`]: the changes that a plan makes, and the limit on their size.
+//! * [`applied`]: the input of the decision, and condition `Applied`.
+//! * [`hold`]: reasons to write only withdrawals, and how to apply these.
 //! * [`adoption`]: keys that someone else wrote.
 //! * [`history`]: why a text is written, and the revisions that are stored.
 //! * [`decide`]: the decision.

@@ -1,4 +1,4 @@
-//! Evaluates the clauses of each dialect, in the order of its source.
+//! Evaluates the clauses of each dialect in the order of its source.
 
 use std::iter;
 
@@ -12,11 +12,11 @@ use yunikorn::application::settings::{
 use yunikorn::application::{OwnRules, Reading, Rules, YarnAcl};
 use yunikorn::right::Right;
 
-/// The clauses of a requirement, and the right in a queue that the last one is about.
+/// The clauses of a requirement, and the right on a queue that the last clause checks.
 type Clauses<'a> = (Vec<Step>, Option<(Right, &'a str)>);
 
 impl<'a> Request<'a> {
-    /// The clauses up to the first that grants access.
+    /// Returns the clauses up to the first that grants access.
     pub(super) fn steps(self, need: Need) -> Vec<Step> {
         let (mut steps, in_queue) = self.clauses(need);
         match steps.iter().position(|step| step.granted) {
@@ -37,8 +37,8 @@ impl<'a> Request<'a> {
             _ if need == Need::Impossible => (Vec::new(), None),
             _ if need == Need::Target => self.target(rules),
             Rules::YuniKorn(rules) => (self.yunikorn(need, rules), administers),
-            // The queue's administrators come last: `ClientRMService.checkAccess` checks them when
-            // `ApplicationACLsManager` has denied. For logs it is not called.
+            // The queue's administrators come last: `ClientRMService.checkAccess` checks them after
+            // `ApplicationACLsManager` has denied access. It is not called for logs.
             Rules::Yarn(Reading::Hadoop, rules) => {
                 let acl = self.application_acl(need.pick(&rules.view, &rules.modify));
                 let steps = vec![switch(rules), self.administrators(rules), self.owner(), acl];
@@ -49,8 +49,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The clauses for the queue to move to. Nothing can be moved to a queue that does not exist, whatever
-    /// the ACLs say.
+    /// Returns the clauses for the target queue of a move. Nothing can move to a queue that does not exist,
+    /// regardless of the ACLs.
     fn target(self, rules: &Rules) -> Clauses<'a> {
         if !matches!(self.tree.locate(self.target), Located::Queue(_)) {
             let queue = Some(self.target.to_owned());
@@ -59,7 +59,7 @@ impl<'a> Request<'a> {
         let submits = Some((Right::Submit, self.target));
         match rules {
             Rules::YuniKorn(_) => (Vec::new(), submits),
-            // Administrators of the cluster may not submit because of that (`accessToTargetQueueAllowed`).
+            // Administrators of the cluster have no special right to submit (`accessToTargetQueueAllowed`).
             Rules::Yarn(Reading::Hadoop, rules) => (vec![switch(rules)], submits),
             Rules::Yarn(Reading::Cloudera, rules) => {
                 (vec![switch(rules), self.administrators(rules)], submits)
@@ -68,7 +68,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// `YuniKorn`'s clauses. ACLs that the application does not set are skipped.
+    /// Returns `YuniKorn`'s clauses. ACLs that the application does not set are skipped.
     fn yunikorn(self, need: Need, rules: &OwnRules) -> Vec<Step> {
         let acl = need.pick(&rules.view, &rules.modify);
         let matched = acl.value.matched(&self.identity.user, &self.identity.groups);
@@ -80,8 +80,8 @@ impl<'a> Request<'a> {
         iter::once(self.owner()).chain(own).chain(spark).collect()
     }
 
-    /// The handbook's clauses. An administrator of the cluster counts as administrator of every queue; a user
-    /// who may modify may view.
+    /// Returns the handbook's clauses. An administrator of the cluster also administers every queue, and a
+    /// user who may modify an application may also view it.
     fn cloudera(self, need: Need, rules: &YarnRules) -> Clauses<'a> {
         let mut steps = vec![switch(rules), self.administrators(rules)];
         if need == Need::Source {
@@ -102,7 +102,7 @@ impl<'a> Request<'a> {
             .collect()
     }
 
-    /// An application without an owner is owned by nobody.
+    /// Nobody matches this clause if the application has no owner.
     fn owner(self) -> Step {
         let owner = &self.application.owner;
         Step::new(ClauseKind::Owner, !owner.is_empty() && *owner == self.identity.user)
@@ -125,7 +125,7 @@ impl<'a> Request<'a> {
 }
 
 impl Need {
-    /// Picks the setting for those who modify, or the one for those who view or read logs.
+    /// Selects the setting for modifying, or for viewing and reading logs.
     fn pick<T>(self, view: T, modify: T) -> T {
         if self == Self::Modify { modify } else { view }
     }
@@ -146,7 +146,7 @@ impl Step {
         }
     }
 
-    /// The switch of all ACLs: grants everybody access where it is off.
+    /// Returns the switch of all ACLs, which grants access to everyone if it is off.
     fn switch(key: &'static str, enabled: bool) -> Self {
         let text = Some(enabled.to_string());
         Self { setting: Some(key), text, ..Self::new(ClauseKind::Switch, !enabled) }
@@ -157,7 +157,7 @@ fn switch(rules: &YarnRules) -> Step {
     Step::switch(YARN_ENABLE, rules.enabled)
 }
 
-/// A list, and the entry in it that grants access.
+/// Returns a list with the entry that grants access.
 fn listed<T>(written: &Written<T>, kind: ClauseKind, entry: Option<Match<'_>>) -> Step {
     Step {
         setting: Some(written.key),

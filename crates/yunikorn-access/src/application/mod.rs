@@ -1,17 +1,16 @@
 //! Decides whether a user may view, modify, kill or move an application, or read its logs.
 //!
-//! `YuniKorn` enforces nothing of this. Each dialect decides by its own rules, clause by clause in the order
-//! of its source, and the trace names each clause. Sources: `ApplicationACLsManager.checkAccess`
+//! `YuniKorn` itself enforces no such rules. Each dialect evaluates its own rules, clause by clause in the
+//! order of its source, and the trace lists each clause. Sources: `ApplicationACLsManager.checkAccess`
 //! (hadoop-yarn-common 3.4.1), `ClientRMService` lines 367-374 and 1216-1284 and `QueueACLsManager`
 //! (resourcemanager 3.4.1), `ContainerLogsUtils` and `LogAggregationHtmlBlock` for logs, which do not check
 //! the queue; Cloudera's "Managing YARN ACLs"; Spark 3.5's `SecurityManager` and `HttpSecurityFilter`.
 //!
-//! Queues are those of a [`Tree`], whose ACLs `YuniKorn` reads and walks: both of a queue, then those of the
-//! queue above. YARN walks up with the one and then with the other
-//! (`ConfiguredYarnAuthorizer.checkPermissionInternal`), with the same result. YARN's capacity scheduler
-//! gives everybody access to an application whose queue has been removed; here a queue that does not exist
-//! gives access to nobody. A missing queue below an existing one may have been made for the application, so
-//! those who administer the existing one administer it.
+//! The queues are in a [`Tree`], whose ACLs are parsed and walked like in `YuniKorn`: both ACLs of a queue,
+//! then both of its parent. YARN walks up once per ACL (`ConfiguredYarnAuthorizer.checkPermissionInternal`),
+//! with the same result. YARN's capacity scheduler gives everyone access to an application whose queue has
+//! been removed; here, a queue that does not exist gives access to nobody. A missing queue below an existing
+//! one may have been created for the application, so the administrators of the existing queue administer it.
 
 mod clauses;
 mod remedies;
@@ -36,7 +35,7 @@ use yunikorn::right::Right;
 #[strum(serialize_all = "lowercase")]
 pub enum Verb {
     /// View it.
-    // That it exists, its state and its progress.
+    // Its existence, state and progress.
     View,
     /// Modify it.
     // Priority, timeouts, signals.
@@ -53,7 +52,7 @@ impl Verb {
     /// All verbs.
     pub const ALL: [Self; 5] = [Self::View, Self::Modify, Self::Kill, Self::Logs, Self::Move];
 
-    /// Returns the name in reviews, on the command line and in JSON.
+    /// Returns the name used in reviews, on the command line and in JSON.
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -68,15 +67,15 @@ pub struct Request<'a> {
     pub identity: &'a Identity,
     /// The action.
     pub verb: Verb,
-    /// The queue to move it to; empty for other verbs.
+    /// The target queue of a move; empty for other verbs.
     pub target: &'a str,
     /// The application.
     pub application: &'a ApplicationAcl,
-    /// The full path of the queue it is in.
+    /// The full path of the application's queue.
     pub queue: &'a str,
 }
 
-/// The answer to one question, with its trace.
+/// The decision about a question, with its trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     /// The dialect whose rules decided.
@@ -85,12 +84,12 @@ pub struct Decision {
     pub identity: Identity,
     /// The owner of the application.
     pub owner: String,
-    /// The requirements, in the order of their evaluation: a yes needs all of them. Those after the first
-    /// that is not met were not evaluated.
+    /// The requirements in the order of their evaluation. All must be met. Requirements after the first unmet
+    /// one were not evaluated.
     pub requirements: Vec<Requirement>,
 }
 
-/// A requirement; any of its clauses is enough.
+/// A requirement, which is met if one of its clauses grants access.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "RequirementAnswer")]
 pub struct Requirement {
@@ -98,7 +97,7 @@ pub struct Requirement {
     pub need: Need,
     /// True if a clause grants it.
     pub met: bool,
-    /// The clauses that were evaluated, in order; if one grants, it is the last.
+    /// The evaluated clauses in order; if one grants access, it is the last.
     #[serde(rename = "clauses")]
     pub steps: Vec<Step>,
 }
@@ -113,16 +112,16 @@ pub enum Need {
     Logs,
     /// To modify it.
     Modify,
-    /// To submit to the queue it is in.
+    /// To submit to the current queue.
     Source,
-    /// To submit to the queue it is to be moved to.
+    /// To submit to the target queue.
     Target,
     /// The dialect has no such action.
-    // Spark moves no application.
+    // Spark cannot move applications.
     Impossible,
 }
 
-/// A clause that was evaluated.
+/// An evaluated clause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "ClauseAnswer")]
 pub struct Step {
@@ -130,19 +129,19 @@ pub struct Step {
     pub clause: ClauseKind,
     /// True if the clause grants access.
     pub granted: bool,
-    /// The setting that it reads; null when there is none.
+    /// The setting that the clause reads, or null.
     pub setting: Option<&'static str>,
-    /// The setting's value or default, and for a switch the value as it is read; null when there is none.
+    /// The value or default of the setting, or the parsed value of a switch; otherwise null.
     pub text: Option<String>,
-    /// True if the list is set; null when there is none.
+    /// True if the list is set; null if the clause has no list.
     pub set: Option<bool>,
-    /// The entry that grants access; null when none does, and when something else than an entry does.
+    /// The entry that grants access; null if no entry does.
     pub entry: Option<Subject>,
-    /// The right in a queue that is needed; null for other clauses.
+    /// The required right on a queue; null for other clauses.
     pub right: Option<Right>,
     /// The queue; null for other clauses.
     pub queue: Option<String>,
-    /// Each of the queues' ACLs that was evaluated; empty for other clauses.
+    /// The evaluated ACLs of queues; empty for other clauses.
     #[serde(rename = "trace", serialize_with = "trace")]
     #[schemars(with = "Vec<decide::Step>")]
     pub decision: Option<decide::Decision>,
@@ -157,17 +156,17 @@ fn trace<S: Serializer>(decision: &Option<decide::Decision>, serializer: S) -> R
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum ClauseKind {
-    /// The switch of all ACLs; if it is off, everybody has access.
+    /// The switch of all ACLs; if it is off, everyone has access.
     Switch,
     /// The list of cluster administrators.
     ClusterAdministrators,
     /// The owner of the application.
     Owner,
-    /// A list that came with the application.
+    /// A list attached to the application.
     ApplicationAcl,
-    /// A right in a queue.
+    /// A right on a queue.
     Queue,
-    /// A queue that is required and does not exist.
+    /// A required queue that does not exist.
     NoQueue,
 }
 
@@ -187,8 +186,8 @@ pub fn decide(request: Request<'_>) -> Decision {
     Decision { dialect, identity: request.identity.clone(), owner: owner.clone(), requirements }
 }
 
-/// The needs of a verb in a dialect. In Spark a kill happens on a page that must be viewed; by the handbook,
-/// a user who may submit to both queues may move.
+/// Returns the requirements of a verb in a dialect. In Spark, killing needs a page that the user may view. In
+/// the handbook, a user who may submit to both queues may move an application.
 fn needs(dialect: Dialect, verb: Verb) -> &'static [Need] {
     match (dialect, verb) {
         (Dialect::Spark, Verb::Move) => &[Need::Impossible],
@@ -207,13 +206,12 @@ impl Decision {
         self.unmet().is_none()
     }
 
-    /// The requirement that is not met; those after it were not evaluated.
+    /// Returns the unmet requirement; later ones were not evaluated.
     pub fn unmet(&self) -> Option<&Requirement> {
         self.requirements.iter().find(|requirement| !requirement.met)
     }
 
-    /// The clause that decided, in one word of a few: the one that grants access, or the reason why none
-    /// does. A label of metrics.
+    /// Returns a short label for metrics: the clause that grants access, or the reason for the denial.
     pub fn clause(&self) -> &'static str {
         match self.requirements.last() {
             Some(Requirement { need: Need::Impossible, .. }) => "impossible",
@@ -223,7 +221,7 @@ impl Decision {
 }
 
 impl Step {
-    /// The metrics label of the clause. Lists that do not name the user all have the same one.
+    /// Returns the metrics label of the clause. Lists that do not name the user share one label.
     fn label(&self) -> &'static str {
         match self.clause {
             ClauseKind::Queue => self.decision.as_ref().map_or("acl", decide::Decision::clause),
@@ -232,14 +230,14 @@ impl Step {
         }
     }
 
-    /// The setting that it reads, if that is a list of users and groups.
+    /// Returns the setting of the clause if it is a list of users and groups.
     fn list(&self) -> Option<&'static str> {
         self.setting.filter(|_| self.clause != ClauseKind::Switch)
     }
 }
 
-/// Returns the decision in one sentence: the clauses that grant access, or all those that do not; the
-/// application is `it`. The tree must be the one of the decision.
+/// Returns the decision in one sentence: the clauses that grant access, or all clauses that do not. The
+/// sentence calls the application "it". `tree` must be the tree of the decision.
 pub fn sentence(tree: &Tree, decision: &Decision) -> String {
     let clause = |step: &Step| clause(tree, decision, step);
     match decision.unmet() {
@@ -248,7 +246,7 @@ pub fn sentence(tree: &Tree, decision: &Decision) -> String {
             joined(by.filter_map(clause))
         }
         Some(unmet) if unmet.need == Need::Impossible => {
-            format!("{} moves no application from queue to queue", decision.dialect)
+            format!("{} cannot move applications between queues", decision.dialect)
         }
         Some(unmet) => {
             let others = unmet.steps.iter().filter(|step| step.list().is_none());
@@ -264,19 +262,19 @@ impl Need {
             Self::View => "view it",
             Self::Logs => "read its logs",
             Self::Modify => "modify it",
-            Self::Source => "take it from its queue",
-            Self::Target => "put it into the other queue",
+            Self::Source => "move it out of its queue",
+            Self::Target => "move it into the other queue",
             Self::Impossible => "move it",
         }
     }
 }
 
-/// Describes a clause. ACLs that are switched on are no reason for anything, so they are left out.
+/// Describes a clause. Switches that enable ACLs are omitted, because they explain nothing.
 fn clause(tree: &Tree, decision: &Decision, step: &Step) -> Option<String> {
     match step.clause {
         ClauseKind::Switch => {
             let key = step.setting.filter(|_| step.granted)?;
-            Some(format!("{key} is off, so that everybody may do everything"))
+            Some(format!("{key} is off, so everyone can do everything"))
         }
         ClauseKind::Owner => Some(format!("{} owns it", decision.owner)),
         ClauseKind::ClusterAdministrators | ClauseKind::ApplicationAcl => {
@@ -287,18 +285,18 @@ fn clause(tree: &Tree, decision: &Decision, step: &Step) -> Option<String> {
     }
 }
 
-/// The settings that do not name the user, in one phrase.
+/// Describes the settings that do not name the user.
 fn unnamed(steps: &[Step]) -> Option<String> {
     let keys: Vec<&str> = steps.iter().filter_map(Step::list).collect();
     match keys.as_slice() {
         [] => None,
-        [one] => Some(format!("{one} names neither the user nor a group")),
-        [one, two] => Some(format!("neither {one} nor {two} names the user or a group")),
+        [one] => Some(format!("{one} does not name the user or a group")),
+        [one, two] => Some(format!("{one} and {two} do not name the user or a group")),
         more => Some(format!("none of {} names the user or a group", more.join(", "))),
     }
 }
 
-/// Joins the parts and drops repeated ones.
+/// Joins the parts, without repetitions.
 fn joined(parts: impl Iterator<Item = String>) -> String {
     let mut parts: Vec<String> = parts.collect();
     parts.dedup();

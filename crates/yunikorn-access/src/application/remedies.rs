@@ -1,5 +1,5 @@
-//! Finds the changes that would allow an action on an application, the smallest first. Each was made, and the
-//! question decided again, before it is offered.
+//! Finds the changes that would allow an action on an application, the smallest first. Each suggested change
+//! has been applied, and the decision repeated with it.
 
 use std::borrow::Cow;
 
@@ -12,8 +12,8 @@ use crate::remedy;
 use crate::subject::Subject;
 use yunikorn::queue::{QueuePath, lowered};
 
-/// Maximum number of changes in one remedy. A verb has two requirements at most, and a queue that is missing
-/// needs an entry, too.
+/// Maximum number of changes in one remedy. A verb has at most two requirements, and a missing queue also
+/// needs an entry.
 const MAX_CHANGES: usize = 3;
 
 /// Changes that together would allow the action.
@@ -22,7 +22,7 @@ const MAX_CHANGES: usize = 3;
 pub struct Remedy {
     /// The kind of change.
     pub kind: RemedyKind,
-    /// The setting that an entry is missing in; null for other kinds.
+    /// The setting that needs an entry; null for other kinds.
     pub setting: Option<&'static str>,
     /// The changes in one sentence.
     pub words: String,
@@ -32,12 +32,12 @@ pub struct Remedy {
 }
 
 /// Kind of change.
-// In the order of their size: one application, one queue, everything.
+// Ordered by extent, from one application to everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum RemedyKind {
-    /// An entry in a list that comes with the application when it is submitted.
+    /// An entry in a list that is submitted with the application.
     ApplicationAcl,
-    /// A right in a queue.
+    /// A right on a queue.
     Queue,
     /// A queue that does not exist.
     CreateQueue,
@@ -46,12 +46,12 @@ pub enum RemedyKind {
 }
 
 impl Remedy {
-    /// A change that may help.
+    /// Returns a change that may help.
     fn new(kind: RemedyKind, setting: Option<&'static str>, words: String, change: Change) -> Self {
         Self { kind, setting, words, changes: vec![change] }
     }
 
-    /// Returns the changes of both.
+    /// Combines the changes of both.
     fn and(&self, other: &Self) -> Self {
         Self {
             kind: self.kind.max(other.kind),
@@ -62,7 +62,7 @@ impl Remedy {
     }
 }
 
-/// Returns the changes that would allow the action. Empty for a yes, and where nothing would help.
+/// Returns the changes that would allow the action, or none if it is allowed or nothing would help.
 pub fn remedies(request: Request<'_>) -> Vec<Remedy> {
     let case = Case {
         application: Some(request.application.clone()),
@@ -81,8 +81,8 @@ pub fn remedies(request: Request<'_>) -> Vec<Remedy> {
     remedies
 }
 
-/// Makes a change after those `made`, and adds the changes for the next requirement. The case holds the queue
-/// to move to.
+/// Applies a change after the changes in `made`, and adds the changes for the next requirement. The case
+/// contains the target queue of a move.
 fn completed(
     case: &Case<'_>,
     request: Request<'_>,
@@ -106,19 +106,19 @@ fn completed(
     more.iter().find_map(|candidate| completed(&case, request, Some(&made), candidate))
 }
 
-/// The changes for each clause of the requirement that is not met.
+/// Returns the changes for each clause of the unmet requirement.
 fn candidates(request: Request<'_>, decision: &Decision) -> Vec<Remedy> {
     let steps = decision.unmet().map(|unmet| unmet.steps.as_slice()).unwrap_or_default();
     steps.iter().flat_map(|step| of_step(request, step)).collect()
 }
 
-/// The changes that may make a clause grant access. There is none for an owner, who cannot be changed, nor
-/// for a switch, which is for the whole cluster.
+/// Returns the changes that could make a clause grant access. An owner cannot be changed, and a switch
+/// affects the whole cluster, so there are none for these.
 fn of_step(request: Request<'_>, step: &Step) -> Vec<Remedy> {
     match step.clause {
         ClauseKind::Switch | ClauseKind::Owner => Vec::new(),
         ClauseKind::ClusterAdministrators => {
-            entries(request, step, RemedyKind::ClusterAdministrators, "which is for all applications")
+            entries(request, step, RemedyKind::ClusterAdministrators, "which applies to all applications")
         }
         ClauseKind::ApplicationAcl => {
             let which = "which is set when the application is submitted";
@@ -127,13 +127,13 @@ fn of_step(request: Request<'_>, step: &Step) -> Vec<Remedy> {
         ClauseKind::NoQueue => {
             let path = step.queue.as_ref().and_then(|queue| QueuePath::parse(&lowered(queue)).ok());
             let add = path.map(|queue| {
-                let words = format!("make the queue {queue}");
+                let words = format!("create the queue {queue}");
                 Remedy::new(RemedyKind::CreateQueue, None, words, Change::AddQueue { queue, leaf: true })
             });
             add.into_iter().collect()
         }
         ClauseKind::Queue => {
-            // The application stays in its queue, but can move to another one.
+            // The application stays in its queue, but it can move to another one.
             let is_target = step.queue.as_deref() == Some(request.target);
             let remedies = step.decision.iter().flat_map(|decision| remedy::remedies(request.tree, decision));
             let possible = remedies.filter(|remedy| is_target || remedy.kind != remedy::RemedyKind::Ask);
@@ -142,8 +142,8 @@ fn of_step(request: Request<'_>, step: &Step) -> Vec<Remedy> {
     }
 }
 
-/// An entry for the user, or else for one of the groups. YARN's settings list both, Spark has one setting for
-/// each.
+/// Returns an entry for the user, followed by entries for the groups. YARN's settings list both, Spark has
+/// one setting for each.
 fn entries(request: Request<'_>, step: &Step, kind: RemedyKind, which: &str) -> Vec<Remedy> {
     let Some(key) = step.setting else { return Vec::new() };
     let (users, groups) = match (key.starts_with("spark."), key.ends_with(".groups")) {

@@ -7,8 +7,7 @@ use yunikorn::config::verdict;
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 
-/// Otto runs applications below Engineering, which Ines administers; she also administers two queues beside
-/// it.
+/// Otto runs applications below Engineering, which Ines administers. She also administers two other queues.
 const QUEUES: &str = r#"
 partitions:
   - name: default
@@ -28,7 +27,7 @@ partitions:
           - name: Lab
             adminacl: ines
 "#;
-/// As above, without her list at Engineering.
+/// The same, without her list at Engineering.
 const WITHOUT_ENGINEERING: (&str, &str) =
     ("            adminacl: ines\n            queues", "            queues");
 const SIMULATION: &str = "root.Engineering.Simulation";
@@ -75,7 +74,7 @@ fn ask(
     decide(Request { tree, identity: &person(who), verb, target, application, queue })
 }
 
-/// The clause that grants access, or the unmet need: short, for tables.
+/// Returns the clause that grants access, or the unmet need, in a short form for tables.
 fn why(decision: &Decision) -> String {
     match (decision.unmet(), decision.requirements.last().and_then(|last| last.steps.last())) {
         (Some(unmet), _) => format!("no: {:?}", unmet.need),
@@ -89,7 +88,7 @@ fn why(decision: &Decision) -> String {
                 let step = step.decision.as_ref().and_then(decide::Decision::granted_by).expect("granted");
                 format!("{} of {}", step.acl.key(), step.queue)
             }
-            ClauseKind::NoQueue => "a queue that is not".to_owned(),
+            ClauseKind::NoQueue => "no queue".to_owned(),
         },
         (None, None) => "nothing needed".to_owned(),
     }
@@ -122,7 +121,7 @@ fn moving_the_application_and_viewing_the_log_in_test() {
         (to_warehouse, "ines", ["no: Modify", "no: Source"]),
         (KILL, "ines", ["no: Modify", "no: Modify"]),
         (LOGS, "ines", [YARN_VIEW, YARN_VIEW]),
-        // The source lets Bob modify the application, and not submit to the other queue.
+        // In the source, Bob may modify the application but not submit to the other queue.
         (to_warehouse, "bob", ["no: Target", YARN_ADMIN]),
         (to_warehouse, "otto", ["no: Target", "no: Target"]),
         (to_warehouse, "otto warehouse", ["submitacl of root.warehouse", "submitacl of root.warehouse"]),
@@ -137,18 +136,18 @@ fn moving_the_application_and_viewing_the_log_in_test() {
 
 /// The handbook and the source differ here, and each dialect follows its own.
 #[test]
-fn the_dialects_of_yarn_differ_where_their_sources_do() {
+fn yarn_dialects_differ_like_their_sources() {
     let modify = (YARN_MODIFY, "mike");
     let cases = [
-        // By the handbook, a user who may modify may view.
+        // In the handbook, a user who may modify an application may also view it.
         (VIEW, "mike", ["no: View", YARN_MODIFY]),
         (LOGS, "mike", ["no: Logs", YARN_MODIFY]),
         (MODIFY, "mike", [YARN_MODIFY, YARN_MODIFY]),
-        // The services that serve logs do not know the queues.
+        // The services that serve logs do not check queues.
         (VIEW, "ines", ["adminacl of root.engineering", "adminacl of root.engineering"]),
         (LOGS, "ines", ["no: Logs", "adminacl of root.engineering"]),
-        // By the handbook, a user who may modify an application may not move it without submitting to its
-        // queue.
+        // In the handbook, a user who may modify an application still needs the right to submit to its queue
+        // to move it.
         ((Verb::Move, WAREHOUSE), "mike warehouse", ["submitacl of root.warehouse", "no: Source"]),
         ((Verb::Move, "root.nowhere"), "bob", ["no: Target", "no: Target"]),
     ];
@@ -159,7 +158,8 @@ fn the_dialects_of_yarn_differ_where_their_sources_do() {
             assert_eq!(why(&decision), expected, "{dialect} {verb:?} {who}");
         }
     }
-    // By the source, only the switch grants access here; the handbook's clusters have it on.
+    // In the source, only the switch grants access here; clusters set up according to the handbook have it
+    // on.
     assert_eq!(
         why(&ask(tree(), &application(Dialect::YarnHadoop, &[]), KILL, BETA, "x")),
         "yarn.acl.enable is off"
@@ -168,7 +168,7 @@ fn the_dialects_of_yarn_differ_where_their_sources_do() {
 }
 
 #[test]
-fn a_switch_that_is_off_lets_everybody_in_but_moves_nothing_to_nowhere() {
+fn disabled_acls_allow_everything_except_moves_to_missing_queues() {
     for dialect in YARN {
         let off = application(dialect, &[("yarn.acl.enable", "FALSE "), BOB]);
         for verb in [VIEW, MODIFY, KILL, LOGS, (Verb::Move, WAREHOUSE)] {
@@ -179,7 +179,7 @@ fn a_switch_that_is_off_lets_everybody_in_but_moves_nothing_to_nowhere() {
 }
 
 #[test]
-fn yunikorn_knows_the_owner_and_the_queues_administrators() {
+fn yunikorn_checks_the_owner_and_the_queues_administrators() {
     let application = application(Dialect::YuniKorn, &[]);
     let cases = [
         (KILL, "otto", "owner"),
@@ -195,7 +195,7 @@ fn yunikorn_knows_the_owner_and_the_queues_administrators() {
 }
 
 #[test]
-fn spark_asks_its_lists() {
+fn spark_checks_its_lists() {
     let settings = [
         ("spark.acls.enable", "true"),
         ("spark.admin.acls", "adam"),
@@ -215,7 +215,7 @@ fn spark_asks_its_lists() {
         (MODIFY, "mike", "spark.modify.acls"),
         (KILL, "mike", "no: View"),
         (KILL, "mona", "spark.modify.acls"),
-        // Spark knows no queues.
+        // Spark does not check queues.
         (KILL, "ines", "no: View"),
         ((Verb::Move, WAREHOUSE), "adam", "no: Impossible"),
     ];
@@ -225,7 +225,7 @@ fn spark_asks_its_lists() {
 }
 
 #[test]
-fn sparks_wildcard_is_one_anywhere_in_a_list() {
+fn sparks_wildcard_works_anywhere_in_a_list() {
     let with = |key, text| application(Dialect::Spark, &[("spark.acls.enable", "true"), (key, text)]);
     for (key, text) in [("spark.modify.acls", "alice,*"), ("spark.admin.acls.groups", "a, * ,b")] {
         assert_eq!(why(&ask(tree(), &with(key, text), MODIFY, BETA, "x")), key, "{text}");
@@ -238,7 +238,7 @@ fn sparks_wildcard_is_one_anywhere_in_a_list() {
 }
 
 #[test]
-fn a_queue_that_there_is_not_lets_nobody_in() {
+fn missing_queue_grants_nothing() {
     for dialect in [Dialect::YuniKorn, Dialect::YarnHadoop, Dialect::YarnCloudera] {
         let settings: &[_] = if dialect == Dialect::YuniKorn { &[] } else { &[ON, BOB] };
         let application = application(dialect, settings);
@@ -246,20 +246,20 @@ fn a_queue_that_there_is_not_lets_nobody_in() {
             assert!(!ask(tree(), &application, KILL, queue, "ann").allowed(), "{dialect} {queue}");
             assert!(ask(tree(), &application, KILL, queue, "otto").allowed(), "{dialect} {queue}");
         }
-        // A queue that was made below an existing one has the administrators of that one.
+        // A queue created below an existing one has the administrators of that one.
         assert!(ask(tree(), &application, KILL, "root.engineering.otto", "ines").allowed());
     }
 }
 
 #[test]
-fn nobody_owns_what_has_no_owner() {
+fn application_without_owner_belongs_to_nobody() {
     let mut application = application(Dialect::YarnHadoop, &[ON, BOB]);
     application.owner = String::new();
     assert!(!ask(tree(), &application, VIEW, BETA, "").allowed());
 }
 
 #[test]
-fn a_denial_tells_what_would_help_the_smallest_change_first() {
+fn denial_has_remedies_with_the_smallest_change_first() {
     let remedies = |dialect, settings: &[_], verb: (Verb, &str), who| -> Vec<String> {
         let application = application(dialect, settings);
         let (identity, (verb, target)) = (&person(who), verb);
@@ -274,7 +274,7 @@ fn a_denial_tells_what_would_help_the_smallest_change_first() {
     let kill = remedies(Dialect::YarnHadoop, &[ON, BOB], KILL, "ann");
     let first =
         "name user ann in mapreduce.job.acl-modify-job, which is set when the application is submitted";
-    let last = "name user ann in yarn.admin.acl, which is for all applications";
+    let last = "name user ann in yarn.admin.acl, which applies to all applications";
     let queues = in_queue(Right::Admin, BETA);
     assert!(!queues.is_empty());
     assert_eq!(kill, [&[first.to_owned()], queues.as_slice(), &[last.to_owned()]].concat());
@@ -285,17 +285,17 @@ fn a_denial_tells_what_would_help_the_smallest_change_first() {
     let nowhere = remedies(Dialect::YuniKorn, &[], (Verb::Move, "root.x"), "otto");
     assert_eq!(
         nowhere,
-        ["make the queue root.x, and name user otto in the submitacl of queue root.x, by a QueueAcl"]
+        ["create the queue root.x, and name user otto in the submitacl of queue root.x, using a QueueAcl"]
     );
     let spark = |settings: &[_], who| remedies(Dialect::Spark, settings, KILL, who);
     let on = ("spark.acls.enable", "true");
-    // On the page of the application, who kills has to view it first.
+    // Killing happens on the application's page, so the user must be able to view it.
     assert!(spark(&[on], "ann").contains(
         &"name user ann in spark.ui.view.acls, which is set when the application is submitted, and name user \
           ann in spark.modify.acls, which is set when the application is submitted"
             .to_owned()
     ));
-    // A user without groups gets no advice about them.
+    // A user without groups gets no advice about groups.
     let of_user: Vec<String> = spark(&[on], "ann,x");
     assert!(!of_user.iter().any(|words| words.contains("groups")), "{of_user:?}");
     let none: [String; 0] = [];
@@ -304,12 +304,12 @@ fn a_denial_tells_what_would_help_the_smallest_change_first() {
 }
 
 #[test]
-fn a_decision_is_one_sentence() {
+fn decision_is_one_sentence() {
     let say = |dialect, settings: &[_], verb, who| {
         sentence(tree(), &ask(tree(), &application(dialect, settings), verb, BETA, who))
     };
     let hadoop = Dialect::YarnHadoop;
-    assert_eq!(say(hadoop, &[], KILL, "x"), "yarn.acl.enable is off, so that everybody may do everything");
+    assert_eq!(say(hadoop, &[], KILL, "x"), "yarn.acl.enable is off, so everyone can do everything");
     assert_eq!(say(hadoop, &[ON, BOB], KILL, "bob"), "yarn.admin.acl names user bob");
     assert_eq!(
         say(hadoop, &[ON, BOB], LOGS, "ann"),
@@ -318,7 +318,7 @@ fn a_decision_is_one_sentence() {
          a group"
     );
     let moving = say(Dialect::YarnCloudera, &[ON, BOB], (Verb::Move, "root.x"), "bob");
-    assert_eq!(moving, "user bob may not put it into the other queue: there is no queue `root.x`");
+    assert_eq!(moving, "user bob may not move it into the other queue: there is no queue `root.x`");
     let spark = say(Dialect::Spark, &[("spark.acls.enable", "true")], KILL, "ann");
     assert!(
         spark.ends_with(
@@ -329,7 +329,7 @@ fn a_decision_is_one_sentence() {
     );
     assert_eq!(
         say(Dialect::Spark, &[("spark.acls.enable", "true")], (Verb::Move, WAREHOUSE), "ann"),
-        "spark moves no application from queue to queue"
+        "spark cannot move applications between queues"
     );
     assert_eq!(
         say(Dialect::YuniKorn, &[], (Verb::Move, WAREHOUSE), "ines"),
@@ -339,7 +339,7 @@ fn a_decision_is_one_sentence() {
 }
 
 #[test]
-fn what_decided_is_one_word_of_a_few() {
+fn deciding_clause_is_a_label() {
     use Dialect::{Spark, YarnHadoop, YuniKorn};
     let cases: [(_, &[_], _, _, _, _); 11] = [
         (YarnHadoop, &[], KILL, BETA, "x", "switch"),
@@ -350,7 +350,7 @@ fn what_decided_is_one_word_of_a_few() {
         (YarnHadoop, &[ON, BOB], (Verb::Move, WAREHOUSE), BETA, "otto warehouse", "submitacl"),
         (YuniKorn, &[], KILL, BETA, "ann", "acl"),
         (YarnHadoop, &[ON, BOB], LOGS, BETA, "ann", "acl"),
-        // The queue that the application is said to be in, and the one that it is to be moved to.
+        // The current queue of the application, and the target queue.
         (YuniKorn, &[], KILL, "production", "ann", "no_queue"),
         (YuniKorn, &[], (Verb::Move, "root.x"), BETA, "otto", "no_queue"),
         (Spark, &[("spark.acls.enable", "true")], (Verb::Move, BETA), BETA, "otto", "impossible"),
@@ -379,9 +379,9 @@ fn any_application() -> impl Strategy<Value = ApplicationAcl> {
 }
 
 proptest! {
-    /// Being in one more group never takes anything away.
+    /// Another group never removes access.
     #[test]
-    fn a_group_more_takes_nothing_away(
+    fn additional_group_never_removes_access(
         application in any_application(),
         who in "(otto|ines|a|b) [abc]",
         more in "[abc*]",
@@ -393,9 +393,9 @@ proptest! {
         }
     }
 
-    /// The trace ends where the answer is decided, and remedies are for denials only.
+    /// The trace ends with the deciding clause, and only denials have remedies.
     #[test]
-    fn the_trace_is_the_answer(application in any_application(), who in "(otto|ines|a|b) [abc]") {
+    fn trace_ends_with_the_decision(application in any_application(), who in "(otto|ines|a|b) [abc]") {
         for verb in [VIEW, MODIFY, KILL, LOGS, (Verb::Move, WAREHOUSE)] {
             let decision = ask(tree(), &application, verb, BETA, &who);
             for requirement in &decision.requirements {
@@ -412,11 +412,11 @@ proptest! {
         }
     }
 
-    /// The handbook grants access to all to whom the source grants viewing and modifying: its list of clauses
-    /// is the longer one.
+    /// The handbook grants access to every user that the source allows to view and modify, because its list
+    /// of clauses is longer.
     #[test]
-    fn the_handbook_is_the_wider_one(settings in any_settings(&[YARN_VIEW, YARN_MODIFY, YARN_ADMIN]), who in "[ab]") {
-        // Not with a second space, after which the handbook reads nothing.
+    fn handbook_is_wider_than_the_source(settings in any_settings(&[YARN_VIEW, YARN_MODIFY, YARN_ADMIN]), who in "[ab]") {
+        // Not with a second space, after which the handbook ignores everything.
         prop_assume!(settings.iter().all(|(_, text)| text.matches(' ').count() < 2));
         let read = |dialect| {
             let settings = settings.iter().map(|(key, value)| (*key, value.as_str())).chain([ON]);

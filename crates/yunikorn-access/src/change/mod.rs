@@ -1,5 +1,5 @@
-//! Changes of the configuration or of a request, as values. A remedy is offered only after its changes were
-//! made and evaluated.
+//! Changes of the configuration or of a request, as values. A remedy is offered only after its changes have
+//! been applied and evaluated.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,41 +16,41 @@ use yunikorn::right::Right;
 /// One change.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// An ACL of a queue gets another entry. A name that no ACL can hold is granted by its alias.
+    /// An ACL of a queue gets another entry. A name that an ACL cannot contain is granted by its alias.
     Grant {
         /// The queue.
         queue: QueuePath,
-        /// The ACL of the queue.
+        /// The kind of ACL.
         right: Right,
         /// The subject of the new entry.
         subject: Subject,
     },
-    /// A queue is configured.
+    /// A queue is added to the configuration.
     AddQueue {
         /// The queue.
         queue: QueuePath,
-        /// True if applications run in it, false for a parent.
+        /// True for a leaf, false for a parent.
         leaf: bool,
     },
-    /// A leaf is declared a parent.
+    /// A leaf becomes a parent.
     MakeParent {
         /// The queue.
         queue: QueuePath,
     },
-    /// A placement rule is written before the others.
+    /// A placement rule is added before the others.
     AddRule(PlacementRule),
     /// The placement rule at this index is replaced.
     SetRule(usize, PlacementRule),
-    /// The user-info webhook writes the user's name, so that `YuniKorn` accepts any.
+    /// The user-info webhook writes the user's name, so that `YuniKorn` accepts any name.
     Webhook,
     /// The user joins a group.
     Join {
         /// The group.
         group: String,
     },
-    /// The user has another name.
+    /// The user gets another name.
     Rename {
-        /// The name.
+        /// The new name.
         user: String,
     },
     /// The request names another queue.
@@ -62,10 +62,10 @@ pub enum Change {
     Tag {
         /// The name of the tag.
         name: String,
-        /// Its value.
+        /// The value of the tag.
         value: String,
     },
-    /// A setting that decides about the application lists another name.
+    /// A setting with rules about the application lists another name.
     List {
         /// The key of the setting.
         key: &'static str,
@@ -74,16 +74,16 @@ pub enum Change {
     },
 }
 
-/// A question that changes can be applied to: the configuration and the request.
+/// The configuration and a request, which changes can be applied to.
 #[derive(Debug, Clone)]
 pub struct Case<'t> {
     /// The queues and the placement rules.
     pub tree: Cow<'t, Tree>,
     /// The user who requests access or submits.
     pub identity: Identity,
-    /// The queue that the request names; empty for none.
+    /// The queue in the request, or an empty text.
     pub queue: String,
-    /// The tags of the application that is submitted.
+    /// The tags of the submitted application.
     pub tags: BTreeMap<String, String>,
     /// The application in the request.
     pub application: Option<ApplicationAcl>,
@@ -92,14 +92,14 @@ pub struct Case<'t> {
 }
 
 impl Change {
-    /// Returns whether the placement rules may not fit the queues after it.
+    /// Returns whether the placement rules might not fit the queues afterwards.
     fn affects_rules(&self) -> bool {
         matches!(self, Self::AddQueue { .. } | Self::MakeParent { .. } | Self::AddRule(_) | Self::SetRule(..))
     }
 }
 
 impl<'t> Case<'t> {
-    /// A request of a user about a queue.
+    /// Returns a user's request about a queue.
     pub fn new(tree: Cow<'t, Tree>, identity: &Identity, queue: &str) -> Self {
         Self {
             tree,
@@ -111,7 +111,7 @@ impl<'t> Case<'t> {
         }
     }
 
-    /// Returns the case after changes; `None` if one of them cannot be made.
+    /// Returns the case after the changes, or `None` if one of them is impossible.
     pub fn after(&self, changes: &[Change]) -> Option<Self> {
         let mut case = self.clone();
         let is_made = changes.iter().all(|change| case.apply(change));
@@ -119,7 +119,7 @@ impl<'t> Case<'t> {
         (is_made && is_accepted).then_some(case)
     }
 
-    /// Makes a change, and returns whether it can be made.
+    /// Applies a change, and returns whether it is possible.
     fn apply(&mut self, change: &Change) -> bool {
         match change {
             Change::Grant { queue, right, subject } => {
@@ -130,7 +130,7 @@ impl<'t> Case<'t> {
                 };
                 return entry.is_ok_and(|(entry, _)| self.tree.to_mut().grant(queue, *right, &entry));
             }
-            // Nobody may submit there with any configuration.
+            // Nobody may submit there, regardless of the configuration.
             Change::AddQueue { queue, .. } if in_recovery(queue.as_str()) => return false,
             Change::AddQueue { queue, leaf } => return self.tree.to_mut().add_queue(queue, *leaf),
             Change::MakeParent { queue } => return self.tree.to_mut().make_parent(queue),

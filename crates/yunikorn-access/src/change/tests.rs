@@ -1,7 +1,7 @@
-//! Every remedy turns the denial into a yes: for random queues, rules, users and requests, the configuration
-//! with the remedy is written as a text, read as `YuniKorn` reads it, and the question decided again.
+//! Every remedy turns its denial into a grant. For random queues, rules, users and requests, the test writes
+//! the configuration with the remedy as a text, parses it like `YuniKorn` does, and repeats the decision.
 //!
-//! `QUEUEWARDEN_DENIALS` is the number of denials of each kind, 500 by default.
+//! `QUEUEWARDEN_DENIALS` sets the number of denials of each kind, 500 by default.
 
 use std::fmt::Write as _;
 
@@ -22,8 +22,8 @@ use yunikorn::config::names::is_user;
 use yunikorn::config::verdict;
 use yunikorn::version::Version;
 
-/// Names that ACLs hold, names that they drop, names that `YuniKorn` refuses, and a name too long for a
-/// queue.
+/// Names that ACLs can contain, names that they drop, names that `YuniKorn` refuses, and a name too long for
+/// a queue.
 const USERS: [&str; 9] = [
     "ann",
     "Bob",
@@ -53,7 +53,7 @@ fn denials() -> usize {
     std::env::var("QUEUEWARDEN_DENIALS").ok().and_then(|text| text.parse().ok()).unwrap_or(500)
 }
 
-/// Draws values until enough denials were checked, and prints how many remedies there were.
+/// Generates values until enough denials were checked, and prints the number of remedies.
 fn check<T: std::fmt::Debug>(
     what: &str,
     any: impl Strategy<Value = T>,
@@ -174,7 +174,7 @@ fn any_text() -> impl Strategy<Value = String> {
     )
 }
 
-/// A queue as it is written.
+/// A queue as text.
 #[derive(Debug)]
 struct Written {
     path: String,
@@ -221,7 +221,7 @@ fn write_below(text: &mut String, above: &str, queues: &[Written]) {
     }
 }
 
-/// The text of a tree, as a person would write it after a remedy.
+/// Writes a tree as text, as a person would after applying a remedy.
 fn text_of_tree(tree: &Tree) -> String {
     let queues: Vec<Written> = tree
         .queues()
@@ -256,7 +256,7 @@ fn rule_text(rule: &PlacementRule) -> String {
     format!("{{name: {}, create: {}, filter: {filter}{value}{parent}}}", rule.name.as_str(), rule.create)
 }
 
-/// Reads a text as `YuniKorn` does, which has to accept it.
+/// Parses a text like `YuniKorn` does, which must accept it.
 fn read(text: &str) -> Tree {
     let verdict = verdict(text, &[], Version::V1_8);
     assert!(verdict.reloads.is_ok(), "{text}\n{:?}", verdict.diagnostics);
@@ -342,8 +342,8 @@ fn every_remedy_of_an_access_question_helps() {
     });
 }
 
-/// Places an application as the scheduler does with this configuration. The user-info webhook writes names
-/// if the case has it.
+/// Places an application like the scheduler does with this configuration. If the case has the user-info
+/// webhook, it writes the names.
 fn placed(tree: &Tree, live: &Live, case: &Case<'_>, is_refused: bool) -> Option<String> {
     if is_refused && !case.webhook {
         return None;

@@ -1,12 +1,12 @@
-//! Decides whether a user may submit to, or administer, a queue.
+//! Decides whether a user may submit to or administer a queue.
 //!
-//! The order of the steps is `YuniKorn`'s: at each queue the submit ACL, then the admin ACL, then the same at
-//! the queue above (`CheckSubmitAccess` and `CheckAdminAccess`, yunikorn-core
-//! `pkg/scheduler/objects/queue.go:798-822`). Grants only add up: no queue can remove what one above it
-//! grants. So a right ends with the last of the grants that give it.
+//! The steps are in `YuniKorn`'s order: the submit ACL of a queue, then its admin ACL, then the same at its
+//! parent (`CheckSubmitAccess` and `CheckAdminAccess`, yunikorn-core
+//! `pkg/scheduler/objects/queue.go:798-822`). Grants only add up, and no queue can remove access that a queue
+//! above it grants. A right therefore lasts until the last of its grants ends.
 //!
-//! Many users who are denied find their name in the ACL: it is spelled in another case, it is in the list of
-//! groups, or `YuniKorn` drops it in silence. These are the near misses of a step.
+//! Many users who are denied do find their name in the ACL: in another case, in the list of groups, or in a
+//! form that `YuniKorn` silently drops. These are the near misses of a step.
 
 mod sentence;
 
@@ -26,7 +26,7 @@ use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::{AclKey, Right};
 
-/// The answer to one query, with the steps that led to it.
+/// The decision about a query, with its steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     /// The requested right.
@@ -35,11 +35,11 @@ pub struct Decision {
     pub path: String,
     /// The identity that requests access.
     pub identity: Identity,
-    /// The queue that the path leads to, if any.
+    /// The queue at the path, if any.
     pub located: Located,
-    /// The reason for a denial; `None` when the last step grants the right.
+    /// The reason for a denial; `None` if the last step grants the right.
     pub denial: Option<Denial>,
-    /// Each ACL that was checked, in order; the last one grants access if any does.
+    /// The checked ACLs in order. If access is granted, the last one grants it.
     pub steps: Vec<Step>,
 }
 
@@ -47,17 +47,17 @@ pub struct Decision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "DenialKind")]
 pub enum Denial {
-    /// No ACL on the way to the root names the user or a group.
+    /// No ACL from the queue up to the root names the user or a group.
     NotGranted,
     /// Nobody may submit to the recovery queue.
-    // Whatever its ACLs and those above grant (`queue.go:800`).
+    // Regardless of its ACLs and the ACLs above (`queue.go:800`).
     Recovery,
-    /// There can be no such queue.
-    // The path does not begin with the root, or leads below a leaf.
+    /// Such a queue cannot exist.
+    // The path does not begin with the root, or is below a leaf.
     NoQueue,
 }
 
-/// One ACL that was checked.
+/// A checked ACL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "TraceStep")]
@@ -65,15 +65,15 @@ pub struct Step {
     /// The queue.
     #[schemars(with = "String")]
     pub queue: QueuePath,
-    /// The ACL of the queue that was checked.
+    /// The kind of ACL.
     #[serde(serialize_with = "Right::serialize_key")]
     #[schemars(with = "AclKey")]
     pub acl: Right,
-    /// The ACL as written; empty when there is none.
+    /// The ACL as written, or an empty text.
     pub text: String,
-    /// The entry that grants it; null when none does.
+    /// The entry that grants access, or null.
     pub entry: Option<Subject>,
-    /// The locations of that entry; more than one object may grant the same.
+    /// The locations of that entry. Several objects may grant the same.
     pub origins: Vec<Origin>,
     /// Names in the ACL that nearly match the user.
     pub near_misses: Vec<NearMiss>,
@@ -90,8 +90,7 @@ impl Decision {
         self.steps.last().filter(|step| step.entry.is_some())
     }
 
-    /// Returns a short label for the deciding rule, for metrics: the ACL that grants access, or why nothing
-    /// does.
+    /// Returns a short label for metrics: the ACL that grants access, or the reason for the denial.
     pub fn clause(&self) -> &'static str {
         match self.denial {
             None => self.granted_by().map_or("acl", |step| step.acl.key()),
@@ -102,10 +101,10 @@ impl Decision {
     }
 }
 
-/// The answer to one query, without the steps that led to it.
+/// The decision about a query, without its steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict<'t> {
-    /// The queue that the path leads to.
+    /// The queue at the path.
     pub located: Located,
     /// The entry that grants access.
     pub granting: Option<GrantingEntry<'t>>,
@@ -118,7 +117,7 @@ impl Verdict<'_> {
     }
 }
 
-/// Decides, without allocation if the queue is spelled as it is stored.
+/// Decides without allocating memory, if the queue is spelled in lower case.
 pub fn decide<'t>(tree: &'t Tree, right: Right, queue: &str, identity: &Identity) -> Verdict<'t> {
     let located = tree.locate(queue);
     Verdict {
@@ -132,7 +131,7 @@ pub fn explain(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> D
     explain_at(tree, right, queue, tree.locate(queue), identity)
 }
 
-/// Decides about a queue that exists, in the configuration or beside it.
+/// Decides about an existing queue, which need not be in the configuration.
 pub fn explain_existing(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Decision {
     explain_at(tree, right, queue, tree.locate_existing(queue), identity)
 }
@@ -149,7 +148,7 @@ fn explain_at(tree: &Tree, right: Right, queue: &str, located: Located, identity
     }
 }
 
-/// Returns why nothing grants a right.
+/// Returns the reason for a denial.
 fn denial(tree: &Tree, right: Right, located: Located) -> Denial {
     match located.decides() {
         None => Denial::NoQueue,
@@ -158,7 +157,7 @@ fn denial(tree: &Tree, right: Right, located: Located) -> Denial {
     }
 }
 
-/// Returns each ACL that is checked, up to the one that grants the right.
+/// Returns the checked ACLs, up to the ACL that grants the right.
 fn steps(
     tree: &Tree,
     right: Right,
@@ -187,19 +186,19 @@ fn steps(
     steps
 }
 
-/// Returns the end of a right: the latest end of all entries that grant it to the user, to a group of the
-/// user or to everyone. `None` if one of them has no end, and if nothing grants it.
+/// Returns the latest end of all entries that grant the right to the user, a group of the user or everyone.
+/// Returns `None` if one of them has no end or no entry grants it.
 pub fn until(tree: &Tree, right: Right, id: QueueId, identity: &Identity) -> Option<Timestamp> {
     let acls =
         checked(tree, right, id).flat_map(|(_, node)| right.acls().iter().map(|acl| node.grants(*acl)));
-    // Beside a wildcard the names are not in force, but they are again once it has ended.
+    // Names next to a wildcard have no effect, but they do once the wildcard has ended.
     let parts = acls.flat_map(|grants| &grants.parts);
     let identity = tree.presented(identity);
     let granting = parts.filter(|(_, part)| part.allows(&identity.user, &identity.groups));
     latest(granting.map(|(origin, _)| origin.until()))
 }
 
-/// Returns a moment to the second, as in `2026-12-01T18:00:00Z`: Kubernetes keeps no fractions.
+/// Formats a time with seconds, as in `2026-12-01T18:00:00Z`. Kubernetes does not store fractions.
 pub fn in_words(at: Timestamp) -> String {
     Timestamp::from_second(at.as_second()).unwrap_or(at).to_string()
 }
@@ -210,31 +209,31 @@ pub fn in_words(at: Timestamp) -> String {
 pub struct NearMiss {
     /// The kind of near miss.
     pub kind: NearMissKind,
-    /// The same, as a sentence for people.
+    /// A sentence for people.
     pub message: String,
 }
 
-/// The way in which an ACL seems to name someone.
+/// How an ACL almost names someone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum NearMissKind {
-    /// It names the user in another case.
+    /// The ACL names the user in another case.
     UserCase,
-    /// It names one of the groups in another case.
+    /// The ACL names one of the groups in another case.
     GroupCase,
     /// The user's name is among the groups.
     UserAmongGroups,
     /// A group of the user is among the users.
     GroupAmongUsers,
-    /// The name is in the text, but `YuniKorn` drops it.
+    /// The text contains the name, but `YuniKorn` drops it.
     Dropped,
 }
 
-/// The name in a list that differs from this one at most in case.
+/// Returns a listed name that equals this one, or differs from it only in case.
 pub(crate) fn in_another_case<'n>(listed: &'n Names, name: &str) -> Option<&'n str> {
     listed.iter().find(|listed| listed.eq_ignore_ascii_case(name))
 }
 
-/// Returns the names in an ACL that grants nothing and nearly match the identity.
+/// Returns the names in an ACL that almost match the identity. The ACL must grant nothing to it.
 fn near_misses(Grants { text, acl, .. }: &Grants, identity: &Identity) -> Vec<NearMiss> {
     if text.is_empty() {
         return Vec::new();
@@ -243,21 +242,24 @@ fn near_misses(Grants { text, acl, .. }: &Grants, identity: &Identity) -> Vec<Ne
     let mut found = Vec::new();
     let mut tell = |kind, message| found.push(NearMiss { kind, message });
     if let Some(listed) = in_another_case(acl.users(), user) {
-        tell(NearMissKind::UserCase, format!("it names the user {}; case matters", quoted(listed)));
+        tell(
+            NearMissKind::UserCase,
+            format!("it names the user {}; names are case-sensitive", quoted(listed)),
+        );
     }
     for given in groups {
         if let Some(listed) = in_another_case(acl.groups(), given) {
             let (listed, given) = (quoted(listed), quoted(given));
-            let message = format!("it names the group {listed}, not {given}; case matters");
+            let message = format!("it names the group {listed}, not {given}; names are case-sensitive");
             tell(NearMissKind::GroupCase, message);
         }
         if given != user && acl.users().contains(given) {
-            let message = format!("{} is named as a user, not as a group behind the space", quoted(given));
+            let message = format!("it names {} as a user, not as a group after the space", quoted(given));
             tell(NearMissKind::GroupAmongUsers, message);
         }
     }
     if acl.groups().contains(user) {
-        let message = format!("{} is named as a group, behind the space, not as a user", quoted(user));
+        let message = format!("it names {} as a group after the space, not as a user", quoted(user));
         tell(NearMissKind::UserAmongGroups, message);
     }
     let (users, groups_written) = text.split_once(' ').unwrap_or((text.as_str(), ""));
@@ -265,7 +267,7 @@ fn near_misses(Grants { text, acl, .. }: &Grants, identity: &Identity) -> Vec<Ne
     let user = Some(user).filter(|user| !user_name_ok(user) && is_in(users, user));
     let groups = groups.iter().filter(|group| !group_name_ok(group) && is_in(groups_written, group));
     for name in user.into_iter().chain(groups) {
-        let message = format!("{} stands in the text, but YuniKorn drops names of this form", quoted(name));
+        let message = format!("it contains {}, but YuniKorn drops names of this form", quoted(name));
         tell(NearMissKind::Dropped, message);
     }
     found
@@ -303,7 +305,7 @@ partitions:
     }
 
     #[test]
-    fn rights_are_looked_for_up_to_the_root() {
+    fn rights_are_checked_up_to_the_root() {
         let cases = [
             (Right::Submit, "root.prod.etl", person("sue", &[]), Some(("root.prod", Right::Submit))),
             (
@@ -328,7 +330,7 @@ partitions:
     }
 
     #[test]
-    fn what_is_no_queue_is_denied() {
+    fn invalid_queue_is_denied() {
         for queue in ["", "prod", "rootprod", ".root", "root.test.not.there", "ROOT.Test."] {
             for right in Right::ALL {
                 let decision = explain(&tree(), right, queue, &person("ann", &["ops"]));
@@ -338,15 +340,15 @@ partitions:
         }
     }
 
-    /// A leaf whose queues were removed from the configuration has them while their applications run.
+    /// A leaf whose child queues were removed from the configuration keeps them while their applications run.
     #[test]
-    fn above_a_queue_that_exists_a_leaf_decides() {
+    fn leaf_above_an_existing_queue_decides() {
         let decision = explain_existing(&tree(), Right::Admin, "root.test.old", &person("ann", &["ops"]));
         assert!(decision.allowed());
     }
 
     #[test]
-    fn what_decided_has_one_word() {
+    fn deciding_clause_is_one_word() {
         let cases = [
             ("root.prod", person("sue", &[]), "submitacl"),
             ("root.prod", person("ann", &["ops"]), "adminacl"),
@@ -364,7 +366,7 @@ partitions:
     }
 
     #[test]
-    fn an_entry_knows_the_objects_that_wrote_it() {
+    fn entry_has_the_objects_that_wrote_it() {
         let mut tree = tree();
         let object = |name: &str| Origin::Object { kind: "QueueAcl", name: name.to_owned(), until: None };
         let prod = QueuePath::parse("root.prod").expect("path");
@@ -389,7 +391,7 @@ mod until_tests {
     use yunikorn::queue::QueuePath;
 
     #[test]
-    fn a_right_ends_with_the_last_grant_of_it() {
+    fn right_ends_with_its_last_grant() {
         let end =
             |day: i8| jiff::civil::date(2026, 11, day).to_zoned(jiff::tz::TimeZone::UTC).unwrap().timestamp();
         let mut tree = tree(&[
@@ -420,7 +422,7 @@ mod until_tests {
             (submit, "root.a", "bob", vec![], Some(end(28))),
             // The text grants it.
             (submit, "root.a", "cid", vec![], None),
-            // The right to administer at the root has no end.
+            // The right to administer the root has no end.
             (submit, "root.a", "kim", vec![], None),
             (submit, "root.a", "zoe", vec!["devs"], Some(end(27))),
             (submit, "root.a", "bob", vec!["devs"], Some(end(28))),
@@ -464,34 +466,34 @@ mod near_miss_tests {
     }
 
     #[test]
-    fn what_nearly_matched_is_reported() {
+    fn near_misses_are_reported() {
         let cases: [(&str, Identity, &[&str]); 11] = [
-            ("Sue", person("sue", &[]), &["it names the user `Sue`; case matters"]),
-            (" Devs", person("sue", &["devs"]), &["it names the group `Devs`, not `devs`; case matters"]),
+            ("Sue", person("sue", &[]), &["it names the user `Sue`; names are case-sensitive"]),
             (
-                " sue",
+                " Devs",
                 person("sue", &["devs"]),
-                &["`sue` is named as a group, behind the space, not as a user"],
+                &["it names the group `Devs`, not `devs`; names are case-sensitive"],
             ),
+            (" sue", person("sue", &["devs"]), &["it names `sue` as a group after the space, not as a user"]),
             (
                 "devs",
                 person("sue", &["devs"]),
-                &["`devs` is named as a user, not as a group behind the space"],
+                &["it names `devs` as a user, not as a group after the space"],
             ),
             (
                 "sue:x",
                 person("sue:x", &["devs"]),
-                &["`sue:x` stands in the text, but YuniKorn drops names of this form"],
+                &["it contains `sue:x`, but YuniKorn drops names of this form"],
             ),
             (
                 "a team.a",
                 person("sue", &["team.a"]),
-                &["`team.a` stands in the text, but YuniKorn drops names of this form"],
+                &["it contains `team.a`, but YuniKorn drops names of this form"],
             ),
             ("bob ops", person("sue", &["devs"]), &[]),
             // The step grants access.
             ("Sue devs", person("sue", &["devs"]), &[]),
-            // Names that would be dropped, but are not in the ACL.
+            // Names that would be dropped but are not in the ACL.
             ("bob", person("sue:x", &["team.a"]), &[]),
             ("bob", person("sue", &[""]), &[]),
             (" devs", person("", &["ops"]), &[]),

@@ -1,4 +1,4 @@
-//! A decision in one sentence: a line of output, a webhook's `reason`, an event.
+//! A decision in one sentence, used as a line of output, a webhook's `reason` or an event.
 
 use std::fmt::Write as _;
 
@@ -10,11 +10,10 @@ use yunikorn::identity::Identity;
 use yunikorn::queue::{QueuePath, RECOVERY, ROOT};
 use yunikorn::right::Right;
 
-/// The longest reason, in characters. Longer ones are cut, because they go into logs, audit events and
-/// terminals.
+/// Maximum number of characters of a reason, because reasons go into logs, audit events and terminals.
 const MAX_REASON: usize = 1024;
 
-/// The reason for a yes or a no.
+/// Returns the reason for the decision.
 pub fn sentence(tree: &Tree, decision: &Decision) -> String {
     let queue = decision.located.nearest().and_then(|id| tree.node(id)).map(|node| node.path.as_str());
     let queue = queue.unwrap_or(&decision.path);
@@ -28,23 +27,25 @@ pub fn sentence(tree: &Tree, decision: &Decision) -> String {
         Some(Denial::NotGranted) => not_granted(decision, queue, ROOT),
         Some(Denial::Recovery) if queue != RECOVERY => {
             let why = not_granted(decision, queue, RECOVERY);
-            format!("{why}, and what is granted there and above does not reach below it")
+            format!("{why}, and grants there and above do not apply below it")
         }
-        Some(Denial::Recovery) => "nobody may submit to the recovery queue, whatever the ACLs say".to_owned(),
+        Some(Denial::Recovery) => {
+            "nobody may submit to the recovery queue, regardless of the ACLs".to_owned()
+        }
         Some(Denial::NoQueue) => match decision.located {
             Located::BelowLeaf(_) => below_leaf(&decision.path, queue),
-            _ => format!("{} is no queue: a queue path begins with `root`", quoted(&decision.path)),
+            _ => format!("{} is not a queue path; paths begin with `root`", quoted(&decision.path)),
         },
     };
     format!("{}{why}", instead(tree, &decision.path, decision.located))
 }
 
-/// The reason why there can be no queue with this path.
+/// Returns why a queue with this path cannot exist.
 pub(crate) fn below_leaf(path: &str, leaf: &str) -> String {
-    format!("there can be no queue {}: {leaf} is a leaf", quoted(path))
+    format!("queue {} cannot exist because {leaf} is a leaf", quoted(path))
 }
 
-/// The reason for a yes without its trace; the same sentence.
+/// Returns the reason for a grant without a trace; the sentence is the same.
 pub(crate) fn yes(
     tree: &Tree,
     right: Right,
@@ -53,7 +54,7 @@ pub(crate) fn yes(
     granting: &GrantingEntry<'_>,
 ) -> String {
     let mut why = instead(tree, named, located);
-    // Room for the whole sentence: an authorizer makes one for each request.
+    // Reserve space for the whole sentence: an authorizer builds one for each request.
     why.reserve(128);
     if let Some(node) = tree.node(granting.queue) {
         add_granted(&mut why, right, granting.acl, &node.path, &tree.real(granting.entry).into());
@@ -64,15 +65,15 @@ pub(crate) fn yes(
 fn instead(tree: &Tree, named: &str, located: Located) -> String {
     match (located, located.decides().and_then(|id| tree.node(id))) {
         (Located::Below(_), Some(node)) => {
-            format!("{} is not configured, and {} decides: ", quoted(named), node.path)
+            format!("{} is not configured, so {} decides: ", quoted(named), node.path)
         }
         _ => String::new(),
     }
 }
 
-/// Appends who has the right, and by which ACL.
+/// Appends who has the right, and through which ACL.
 fn add_granted(why: &mut String, right: Right, acl: Right, queue: &QueuePath, who: &Subject) {
-    // Writing into a text does not fail.
+    // Writing to a string cannot fail.
     _ = match (right, acl) {
         (Right::Submit, Right::Submit) => write!(why, "{who} may submit to {queue}"),
         (Right::Submit, Right::Admin) => write!(why, "{who} may administer {queue}, and so may submit"),
@@ -80,17 +81,17 @@ fn add_granted(why: &mut String, right: Right, acl: Right, queue: &QueuePath, wh
     };
 }
 
-/// Describes that no ACL from a queue up to the last one that is checked grants it.
+/// Describes that no ACL from a queue up to the last checked one grants access.
 fn not_granted(decision: &Decision, queue: &str, last: &str) -> String {
     let acl = match decision.right {
         Right::Submit => "ACL",
         Right::Admin => "adminacl",
     };
-    let way = if queue == last { queue.to_owned() } else { format!("the way from {queue} up to {last}") };
+    let way = if queue == last { format!("on {queue}") } else { format!("from {queue} up to {last}") };
     if decision.steps.iter().all(|step| step.text.is_empty()) {
-        return format!("nobody may: no {acl} is set on {way}");
+        return format!("nobody has access because no {acl} is set {way}");
     }
-    format!("no {acl} on {way} names {}", describe(&decision.identity))
+    format!("no {acl} {way} names {}", describe(&decision.identity))
 }
 
 /// `user sue`, `user sue or group devs`, `user sue or any of 12 groups`
@@ -103,9 +104,9 @@ fn describe(identity: &Identity) -> String {
     }
 }
 
-/// Escapes invisible characters and cuts a long text, because the requester chooses the names in it.
+/// Escapes invisible characters and shortens a long text, because the requester chooses the names in it.
 pub(crate) fn visible(text: &str) -> String {
-    // Nearly every text, and each answer has one.
+    // Nearly all texts; every answer contains one.
     if text.len() < MAX_REASON && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.to_owned();
     }
@@ -125,7 +126,7 @@ mod tests {
     use crate::testing::tree;
 
     #[test]
-    fn each_end_of_a_question_has_its_sentence() {
+    fn each_kind_of_decision_has_its_sentence() {
         let tree = tree(&[
             ("root", "", " ops"),
             ("root.prod", "sue devs", ""),
@@ -140,7 +141,7 @@ mod tests {
                 "root.prod.etl",
                 "bob",
                 &["devs"],
-                "`root.prod.etl` is not configured, and root.prod decides: group devs may submit to \
+                "`root.prod.etl` is not configured, so root.prod decides: group devs may submit to \
                  root.prod",
             ),
             (Right::Submit, "root.prod", "ann", &["ops"], "group ops may administer root, and so may submit"),
@@ -150,7 +151,7 @@ mod tests {
                 "root.prod",
                 "ann",
                 &["qa", "x"],
-                "no ACL on the way from root.prod up to root names user ann or any of 2 groups",
+                "no ACL from root.prod up to root names user ann or any of 2 groups",
             ),
             (Right::Admin, "root", "ann", &["qa"], "no adminacl on root names user ann or group qa"),
             (
@@ -158,23 +159,23 @@ mod tests {
                 "root.@recovery@",
                 "sue",
                 &["ops"],
-                "nobody may submit to the recovery queue, whatever the ACLs say",
+                "nobody may submit to the recovery queue, regardless of the ACLs",
             ),
             (
                 Right::Submit,
                 "root.@recovery@.x",
                 "ann",
                 &["ops"],
-                "no ACL on the way from root.@recovery@.x up to root.@recovery@ names user ann or group ops, \
-                 and what is granted there and above does not reach below it",
+                "no ACL from root.@recovery@.x up to root.@recovery@ names user ann or group ops, \
+                 and grants there and above do not apply below it",
             ),
-            (Right::Submit, "prod", "ann", &[], "`prod` is no queue: a queue path begins with `root`"),
+            (Right::Submit, "prod", "ann", &[], "`prod` is not a queue path; paths begin with `root`"),
             (
                 Right::Admin,
                 "root.prod.ml.new",
                 "ann",
                 &["ops"],
-                "there can be no queue `root.prod.ml.new`: root.prod.ml is a leaf",
+                "queue `root.prod.ml.new` cannot exist because root.prod.ml is a leaf",
             ),
         ];
         for (right, queue, user, groups, expected) in cases {

@@ -1,4 +1,4 @@
-//! Describes differences in one line, for people who are about to make them.
+//! Describes differences in one line, for people who are about to apply them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,18 +7,18 @@ use crate::subject::Subject;
 use crate::submission::PARTITION;
 use go_compat::diag::{listed, plural};
 
-/// The most clauses of gains and of losses, and the most names in one, that are shown.
+/// Maximum number of clauses for gains and for losses, and of names in one clause.
 const SHOWN: usize = 6;
 
-/// The rights that are gained and lost: by direction, queues and periods, each subject with its rights.
+/// Gained and lost rights: by direction, queues and periods, each subject with its rights.
 type Clauses = BTreeMap<(Direction, String, Periods), BTreeMap<Subject, BTreeSet<&'static str>>>;
 
-/// E.g. `grants submit on root.prod and 14 queues below to group devs; nobody loses access`. The grants of
-/// added and removed queues count, too. Clauses of the direction `first` come first.
+/// Describes differences, as in `grants submit on root.prod and 14 queues below to group devs; nobody loses
+/// access`. Grants of added and removed queues are included. Clauses of the direction `first` come first.
 pub fn impact(partitions: &[PartitionDiff], first: Direction) -> String {
     let mut clauses = Clauses::new();
     let (mut added, mut removed) = (0_usize, 0_usize);
-    // The one partition that most clusters have is not named.
+    // The only partition of most clusters is not named.
     let named = !matches!(partitions, [one] if one.partition.eq_ignore_ascii_case(PARTITION));
     for PartitionDiff { partition, diff, .. } in partitions {
         let within = if named { format!(" of partition {partition}") } else { String::new() };
@@ -57,13 +57,13 @@ fn collect(clauses: &mut Clauses, diff: &Diff, within: &str) {
         let location = format!("{}{more}{within}", shown.join(", "));
         let clause = clauses.entry((*direction, location, *periods)).or_default();
         let rights = clause.entry(subject.clone()).or_default();
-        // The names sort in the order in which they are read.
+        // The names are sorted in reading order.
         rights.insert(right.field());
     }
 }
 
-/// Builds the sentences of one direction. Subjects with the same rights on the same queues, in the same
-/// periods, share a clause.
+/// Builds the sentences of one direction. Subjects with the same rights on the same queues in the same
+/// periods share a clause.
 fn sentences(clauses: &Clauses, direction: Direction) -> Vec<String> {
     let mut sentences = Vec::new();
     for ((_, location, periods), subjects) in clauses.iter().filter(|((of, ..), _)| *of == direction) {

@@ -1,19 +1,20 @@
 //! Finds the access that changes between two configurations: who gains and who loses which right on which
-//! queues, inherited access included.
+//! queues, including inherited access.
 //!
-//! It is reported for each name in an ACL of either, and for everyone: a user without its groups, a group
-//! without its members. A subject that keeps access by another entry neither gains nor loses. When everyone
-//! gains or loses, that is reported once, with the names for whom nothing changes by it, and not again for
-//! names that gain or lose nothing more. Queues that only one of the two has are separate: for them, the diff
-//! reports what their own ACLs grant beyond those above. A renamed queue counts as one removed and one added.
+//! Changes are reported for each name in an ACL of either configuration and for everyone: a user without its
+//! groups, a group without its members. A subject that keeps access through another entry has no change. A
+//! gain or loss of everyone is reported once, with the names for which nothing changes. It is not repeated
+//! for names that gain or lose nothing else. Queues that only one configuration has are separate: the diff
+//! reports what their own ACLs grant beyond the ACLs above. A renamed queue counts as one removed and one
+//! added.
 //!
 //! `diff(a, b)` is the mirror of `diff(b, a)`, and `diff(a, a)` is empty.
 //!
-//! For one user with known groups, everything that lets the user in counts as one, so that a
-//! move from one entry to another is no change; and only queues on which the user may do something are
-//! added, removed or turned.
+//! For one user with known groups, all entries that grant access are equivalent, so a move from one entry to
+//! another is not a change. Only queues on which the user has a right are reported as added, removed or
+//! converted.
 //!
-//! A difference of two [timelines](Timeline) includes every later moment: a right that begins next week is
+//! The difference of two [timelines](Timeline) includes every later moment: a right that begins next week is
 //! gained, and a right that ends later than before is gained from the old end on.
 
 mod impact;
@@ -52,18 +53,18 @@ use yunikorn::right::Right;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Diff {
-    /// The changes on queues that both have: gains first.
+    /// Changes on queues that both configurations have, gains first.
     #[serde(rename = "changes", serialize_with = "Section::serialize_changes")]
     #[schemars(with = "Vec<Change>")]
     pub kept: Section,
-    /// The queues that only the new one has.
+    /// Queues that only the new configuration has.
     pub added: Section,
-    /// The queues that only the old one has.
+    /// Queues that only the old configuration has.
     pub removed: Section,
-    /// Queues that were leaves and are parents, so that no application can run in them any more.
+    /// Leaves that become parents, so that applications can no longer run in them.
     #[schemars(with = "Vec<String>")]
     pub now_parents: Vec<QueuePath>,
-    /// Queues that were parents and are leaves.
+    /// Parents that become leaves.
     #[schemars(with = "Vec<String>")]
     pub now_leaves: Vec<QueuePath>,
 }
@@ -72,14 +73,14 @@ pub struct Diff {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[schemars(rename = "QueuesAnswer")]
 pub struct Section {
-    /// Their paths, each before those below it.
-    // The sets in `changes` are of their numbers.
+    /// The paths of the queues, each before its descendants.
+    // The sets in `changes` refer to their numbers.
     #[schemars(with = "Vec<String>")]
     pub queues: Shape,
-    /// The same, grouped by subtrees.
+    /// The same queues, grouped by subtrees.
     pub subtrees: Vec<Extent>,
-    /// Access that their own ACLs grant beyond those of the queues above.
-    // Gains first; then by subject, everyone first; then by the periods, and by the right.
+    /// Access that their own ACLs grant beyond the ACLs of the queues above.
+    // Gains first; then by subject, with everyone first; then by period and right.
     pub changes: Vec<Change>,
 }
 
@@ -87,7 +88,7 @@ pub struct Section {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "ChangeAnswer")]
 pub struct Change {
-    /// Gain or loss.
+    /// A gain or a loss.
     pub direction: Direction,
     /// The subject: a user without its groups, a group without its members, or everyone.
     pub subject: Subject,
@@ -97,17 +98,17 @@ pub struct Change {
     /// The periods of the right before and after the change.
     #[serde(flatten)]
     pub periods: Periods,
-    /// The queues on which it changes.
+    /// The queues with the change.
     #[serde(skip)]
     pub queues: QueueSet,
-    /// The queues, each subtree with the entry that makes the difference.
+    /// The queues as subtrees, each with the entry that causes the change.
     #[serde(rename = "subtrees")]
     pub extents: Vec<Reached>,
-    /// Subjects without a change when everyone gains or loses: they had it before, or keep it by name.
+    /// Subjects without a change when everyone gains or loses: they had the right before, or keep it by name.
     pub unchanged: Vec<Unchanged>,
 }
 
-/// Gain or loss.
+/// A gain or a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 #[schemars(rename = "DirectionKind")]
 pub enum Direction {
@@ -117,16 +118,16 @@ pub enum Direction {
     Loses,
 }
 
-/// Queues on which something changes by one entry.
+/// Queues where an entry causes a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "SubtreeAnswer")]
 pub struct Reached {
     /// The queues.
     #[serde(flatten)]
     pub extent: Extent,
-    /// The entry that makes the difference: of the new configuration for a gain, of the old one for a loss.
+    /// The entry that causes the change: of the new configuration for a gain, of the old one for a loss.
     pub by: GrantedBy,
-    /// The time at which a right that is gained ends; null when it has no end, and for a loss.
+    /// The time at which a gained right ends; null if it has no end, and for a loss.
     pub until: Option<Timestamp>,
 }
 
@@ -137,31 +138,30 @@ pub struct Unchanged {
     /// The subject.
     #[serde(flatten)]
     pub subject: Subject,
-    /// The queues on which nothing changes.
+    /// The queues without a change.
     #[serde(skip)]
     pub queues: QueueSet,
-    /// The queues on which nothing changes.
+    /// The queues without a change, as subtrees.
     pub subtrees: Vec<Extent>,
 }
 
-/// The changes from one tree to another of the same partition.
+/// Returns the changes from one tree to another of the same partition.
 pub fn diff(old: &Tree, new: &Tree) -> Diff {
     diff_for(&Course { times: Vec::new(), old: vec![old], new: vec![new] }, None)
 }
 
-/// Two trees of a partition over time: as they are now, and at each later moment at which one of them is
-/// another one.
+/// Two trees of a partition over time: now, and at each later moment at which one of them changes.
 #[derive(Debug)]
 struct Course<'t> {
     /// The later moments.
     times: Vec<Timestamp>,
-    /// The old trees: now, and at each later moment. They have the same queues.
+    /// The old trees: now, and at each later moment. All have the same queues.
     old: Vec<&'t Tree>,
     /// The new trees.
     new: Vec<&'t Tree>,
 }
 
-/// The changes for everybody, or for one user.
+/// Returns the changes for all subjects, or for one user.
 fn diff_for(Course { times, old, new }: &Course<'_>, who: Option<&Identity>) -> Diff {
     let (Some(old_now), Some(new_now)) = (old.first(), new.first()) else { return Diff::default() };
     let paths =
@@ -179,8 +179,8 @@ fn diff_for(Course { times, old, new }: &Course<'_>, who: Option<&Identity>) -> 
         turned.retain(|path| concerns(trees, path));
         turned
     };
-    // An entry of an added or removed queue does not affect one that both trees have, because all queues
-    // above that one are in both as well.
+    // An entry of an added or removed queue does not affect a queue that both trees have, because all queues
+    // above that one are also in both.
     let presented = |trees: &[&Tree]| -> Vec<Option<Identity>> {
         trees.iter().map(|tree| who.map(|who| tree.presented(who).into_owned())).collect()
     };
@@ -189,7 +189,7 @@ fn diff_for(Course { times, old, new }: &Course<'_>, who: Option<&Identity>) -> 
     let (all_old, all_new) = (sides(old, &of_old, name, &|_| true), sides(new, &of_new, name, &|_| true));
     let added = after.difference(&before).filter(|path| concerns(new, path));
     let removed = before.difference(&after).filter(|path| concerns(old, path));
-    // On an added or removed queue the other side is the access that it inherits from those that stay.
+    // For an added or removed queue, the other side is the access inherited from the queues that stay.
     let in_old = |node: &Node| before.contains(&node.path);
     let in_new = |node: &Node| after.contains(&node.path);
     Diff {
@@ -201,7 +201,7 @@ fn diff_for(Course { times, old, new }: &Course<'_>, who: Option<&Identity>) -> 
     }
 }
 
-/// Makes the sides of a change from the trees at each time, with the user as each presents it.
+/// Builds the sides of a change from the trees at each time, with the user in the form that each tree uses.
 fn sides<'t>(
     trees: &[&'t Tree],
     presented: &'t [Option<Identity>],
@@ -213,31 +213,32 @@ fn sides<'t>(
     trees.iter().zip(presented).map(side).collect()
 }
 
-/// A tree, of which some queues count, and all entries or those that let one user in.
+/// A tree, restricted to some queues and to all entries or the entries that match one user.
 #[derive(Clone, Copy)]
 struct Side<'t> {
     tree: &'t Tree,
-    /// The user with the aliases, and by name.
+    /// The user with the aliases, and the name.
     who: Option<(&'t Identity, &'t str)>,
     counts: &'t dyn Fn(&Node) -> bool,
 }
 
 impl<'t> Side<'t> {
-    /// The entries of an ACL; for one user a single one, if any lets the user in.
+    /// Iterates over the entries of an ACL; for one user, only the granting entry, if any.
     fn entries(self, acl: &'t Acl) -> impl Iterator<Item = Match<'t>> {
         let one =
             self.who.filter(|(who, _)| acl.allows(&who.user, &who.groups)).map(|(_, name)| Match::User(name));
         one.into_iter().chain(acl.entries().filter(move |_| self.who.is_none()))
     }
 
-    /// The end of a right of a subject on a queue, by the entries that grant it.
+    /// Returns the end of a subject's right on a queue, according to the entries that grant it.
     fn until(self, right: Right, subject: Match<'_>, queue: &QueuePath) -> Option<Timestamp> {
         let id = self.tree.find(queue)?;
         let subject = Subject::from(self.tree.real(subject)).identity();
         until(self.tree, right, id, self.who.map_or(&subject, |(who, _)| who))
     }
 
-    /// The entry at the top of an extent: if it were further up, the queue above would have changed as well.
+    /// Returns the entry at the top of an extent. If it were further up, the queue above would have changed
+    /// as well.
     fn reached(self, right: Right, subject: Match<'_>, extent: Extent, until: Option<Timestamp>) -> Reached {
         let id = self.tree.find(&extent.queue);
         let node = id.and_then(|id| self.tree.node(id));
@@ -251,7 +252,7 @@ impl<'t> Side<'t> {
 }
 
 impl Diff {
-    /// Returns whether nothing is different.
+    /// Returns whether there is no difference.
     pub fn is_empty(&self) -> bool {
         self.kept.changes.is_empty()
             && self.added.queues.all().is_empty()
@@ -260,14 +261,14 @@ impl Diff {
             && self.now_leaves.is_empty()
     }
 
-    /// Returns whether anyone may do more than before, also on a queue that is new.
+    /// Returns whether anyone has more access than before, including access to a new queue.
     pub fn widens(&self) -> bool {
         let mut changes = self.kept.changes.iter().chain(&self.added.changes);
         changes.any(|change| change.direction == Direction::Gains)
     }
 }
 
-/// The leaves of one tree that are parents in the other, in order.
+/// Returns the leaves of one tree that are parents in the other, in order.
 fn turned(leaves: &Tree, parents: &Tree) -> Vec<QueuePath> {
     let is_parent = |path: &QueuePath| {
         parents.find(path).and_then(|id| parents.node(id)).is_some_and(|node| !node.is_leaf)
@@ -276,17 +277,17 @@ fn turned(leaves: &Tree, parents: &Tree) -> Vec<QueuePath> {
     leaves.map(|(_, node)| node.path.clone()).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The queues on which each entry grants a right.
+/// The queues where each entry grants a right.
 #[derive(Debug, Default)]
 struct Holders<'t> {
-    /// Those on which the wildcard grants it.
+    /// The queues where the wildcard grants it.
     everyone: QueueSet,
-    /// Those on which a name is granted it.
+    /// The queues where each name has it.
     named: HashMap<Match<'t>, QueueSet>,
 }
 
 impl<'t> Holders<'t> {
-    /// Collects the entries of the queues that count.
+    /// Collects the entries of the selected queues.
     fn new(side: Side<'t>, shape: &Shape, right: Right) -> Self {
         let Side { tree, counts, .. } = side;
         let mut reached: HashMap<Match<'t>, Vec<Range<u32>>> = HashMap::new();
@@ -308,7 +309,7 @@ impl<'t> Holders<'t> {
 }
 
 impl Holders<'_> {
-    /// Returns the queues that a name has the right on.
+    /// Returns the queues where a name has the right.
     fn of(&self, name: Match<'_>) -> QueueSet {
         self.named.get(&name).cloned().unwrap_or_default()
     }
@@ -350,7 +351,7 @@ impl Change {
     }
 }
 
-/// One right over time: it changes wherever it is held in `to` and not in `from`.
+/// One right over time. A change is a right that is held in `to` but not in `from`.
 struct Between<'a, 't> {
     shape: &'a Shape,
     /// The later moments.
@@ -363,8 +364,8 @@ struct Between<'a, 't> {
 }
 
 impl<'t> Between<'_, 't> {
-    /// Returns the subjects that hold the right in `to` and not in `from`, with the queues; and for everyone
-    /// the names that hold it in `from`.
+    /// Returns the subjects that hold the right in `to` but not in `from`, with the queues; for everyone,
+    /// also the names that hold it in `from`.
     fn changes(&self) -> Vec<Change> {
         let ((_, from), (_, to)) = (self.from, self.to);
         let of_everyone = |holders: &[Holders<'t>]| -> Vec<QueueSet> {
@@ -383,7 +384,7 @@ impl<'t> Between<'_, 't> {
             let held = |holders: &[Holders<'t>]| -> Vec<QueueSet> {
                 holders.iter().map(|holders| holders.of(name).or(&holders.everyone)).collect()
             };
-            // What everyone gains as well, all the time, is not repeated for a name.
+            // A gain that everyone also has during the whole time is not repeated for a name.
             let apart = |span: Span, mut pieces: Vec<(Extent, QueueSet)>| {
                 let by_everyone = common(span.of(&everyone));
                 pieces.retain(|(_, part)| !part.minus(&by_everyone).is_empty());
@@ -394,14 +395,14 @@ impl<'t> Between<'_, 't> {
         changes
     }
 
-    /// Returns the queues at each time that are in `to` and that not everyone has in `from`.
+    /// Returns, for each time, the queues that are in `to` and that not everyone has in `from`.
     fn more(&self, to: impl Fn(&Holders<'t>) -> QueueSet) -> Vec<QueueSet> {
         let both = self.to.1.iter().zip(self.from.1);
         both.map(|(has, from)| to(has).minus(&from.everyone)).collect()
     }
 
-    /// Returns the changes of a subject, which holds the right in `from` and in `to`, and holds `more` only
-    /// in `to`. `apart` selects the queues of one span to report.
+    /// Returns the changes of a subject that holds the right in `from` and in `to`, and `more` only in `to`.
+    /// `apart` selects the queues of one span to report.
     fn of(
         &self,
         subject: Match<'t>,
@@ -412,7 +413,7 @@ impl<'t> Between<'_, 't> {
         let mut found = Vec::new();
         for ((was, is), parts) in periods::changes(more, from, to) {
             let mut by_periods: BTreeMap<Periods, Vec<(Extent, QueueSet, Span)>> = BTreeMap::new();
-            // A right that begins earlier and ends later changes twice, by one and the same periods.
+            // A right that begins earlier and ends later changes twice, with the same periods.
             let spans: Vec<Span> = parts.iter().map(|(span, _)| *span).collect();
             let mut seen = QueueSet::default();
             for (span, queues) in parts {
@@ -428,7 +429,7 @@ impl<'t> Between<'_, 't> {
         found
     }
 
-    /// Makes one change on these queues, each with the span of the change. Other queues of the same
+    /// Returns one change on these queues, each with the span of the change. Other queues with the same
     /// periods may change in the other `spans`.
     fn change(
         &self,
@@ -475,12 +476,12 @@ impl<'t> Between<'_, 't> {
         unchanged.collect()
     }
 
-    /// Returns the periods of a change on a queue, from the spans in `from` and in `to`.
+    /// Returns the periods of a change on a queue, from the spans in `from` and `to`.
     fn periods(&self, subject: Match<'t>, (was, is): Spans, queue: &QueuePath) -> Periods {
         let period = |span: Option<Span>, sides: &[Side<'t>]| {
             let Span { first, end } = span?;
             let time = |step: usize| self.times.get(step.checked_sub(1)?).copied();
-            // After the last moment, the entries end at their own ends.
+            // After the last moment, each entry ends at its own end.
             let last = || sides.last()?.until(self.right, subject, queue);
             Some(Period { from: time(first), until: end.map_or_else(last, time) })
         };
@@ -492,13 +493,13 @@ impl<'t> Between<'_, 't> {
     }
 }
 
-/// Returns the queues that are in all sets. Without a set, there are no queues.
+/// Returns the queues that are in all sets. The intersection of no sets is empty.
 fn common(sets: &[QueueSet]) -> QueueSet {
     sets.iter().cloned().reduce(|all, set| all.and(&set)).unwrap_or_default()
 }
 
-/// The rights that a change is about, by entries on the queue itself that let a user in, and that the user
-/// has as before, or still does not have.
+/// Returns rights that a change mentions in entries on the queue itself that match a user, but that the user
+/// either already has or still does not have.
 pub fn unmoved<'t>(
     old: &'t Tree,
     new: &'t Tree,
@@ -508,7 +509,7 @@ pub fn unmoved<'t>(
         let parts = tree.find(path).and_then(|id| tree.node(id)).map(|node| &node.grants(right).parts);
         let who = tree.presented(who);
         let naming = parts.into_iter().flatten().filter_map(|(origin, part)| {
-            // Of a text the positions may differ.
+            // The positions in a text may differ.
             Some((origin.object(), part.matched(&who.user, &who.groups)?))
         });
         naming.collect::<BTreeSet<_>>()
@@ -519,7 +520,7 @@ pub fn unmoved<'t>(
     })
 }
 
-/// Returns whether a user has a right in both trees, or in neither.
+/// Returns whether a user has the same right in both trees, or in none of them.
 pub fn same(old: &Tree, new: &Tree, who: &Identity, queue: &str, right: Right) -> bool {
     let [before, after] = [old, new].map(|tree| decide(tree, right, queue, who).allowed());
     before == after

@@ -1,4 +1,4 @@
-//! The differences between whole configurations, partition by partition.
+//! Differences between whole configurations, partition by partition.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -18,13 +18,13 @@ use yunikorn::identity::Identity;
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "PartitionAnswer")]
 pub struct PartitionDiff {
-    /// Its name.
+    /// The name.
     pub partition: String,
-    /// The configurations that have it.
+    /// The configurations that contain the partition.
     pub presence: Presence,
     /// True if the placement rules differ, so that applications may go to other queues.
     pub placement_differs: bool,
-    /// The changes. In a partition that only one has, all queues are added or removed.
+    /// The changes. If only one configuration has the partition, all its queues are added or removed.
     #[serde(flatten)]
     pub diff: Diff,
 }
@@ -35,14 +35,14 @@ pub struct PartitionDiff {
 pub enum Presence {
     /// Both.
     Kept,
-    /// The new one only.
+    /// Only the new one.
     Added,
-    /// The old one only.
+    /// Only the old one.
     Removed,
 }
 
 impl PartitionDiff {
-    /// Returns whether nothing is different.
+    /// Returns whether there is no difference.
     pub fn is_empty(&self) -> bool {
         self.presence == Presence::Kept && !self.placement_differs && self.diff.is_empty()
     }
@@ -53,12 +53,12 @@ impl PartitionDiff {
 pub struct Timeline<'t> {
     /// The partitions now.
     pub now: &'t [Tree],
-    /// The partitions from each later moment on, in order. Each has the queues that it has now.
+    /// The partitions from each later moment on, in order. Each has the same queues as now.
     pub later: &'t [(Timestamp, Vec<Tree>)],
 }
 
 impl<'t> Timeline<'t> {
-    /// A configuration that never changes by itself.
+    /// Returns a configuration that does not change over time.
     pub fn constant(now: &'t [Tree]) -> Self {
         Self { now, later: &[] }
     }
@@ -72,13 +72,13 @@ impl<'t> Timeline<'t> {
     }
 }
 
-/// The changes from one configuration to another: first the partitions that the new one has, in its order.
-/// Names are matched without case. Partitions in which nothing is different are left out.
+/// Returns the changes from one configuration to another, starting with the partitions of the new one in its
+/// order. Names are matched without case. Partitions without a difference are omitted.
 pub fn between(old: &[Tree], new: &[Tree]) -> Vec<PartitionDiff> {
     between_for(Timeline::constant(old), Timeline::constant(new), None)
 }
 
-/// As [`between`], now and at all later times, for all subjects or for one user.
+/// Like [`between`], now and at all later times, for all subjects or for one user.
 pub fn between_for(old: Timeline<'_>, new: Timeline<'_>, who: Option<&Identity>) -> Vec<PartitionDiff> {
     let times: BTreeSet<Timestamp> = old.later.iter().chain(new.later).map(|(from, _)| *from).collect();
     let compared = |tree: &Tree| {
@@ -102,12 +102,12 @@ pub fn between_for(old: Timeline<'_>, new: Timeline<'_>, who: Option<&Identity>)
         PartitionDiff { partition: name.to_owned(), presence, placement_differs, diff }
     };
     let gone = old.now.iter().filter(|tree| new.partition(tree.partition(), None).is_none());
-    // A partition in which a user may do nothing does not concern the user.
+    // A partition without any rights of the user does not concern the user.
     let concerns = |of: &PartitionDiff| who.is_none() || of.placement_differs || !of.diff.is_empty();
     new.now.iter().chain(gone).map(compared).filter(|of| !of.is_empty() && concerns(of)).collect()
 }
 
-/// Returns a partition now, and at each later moment; `empty` if the configuration does not have it.
+/// Returns a partition now and at each later moment, or `empty` if the configuration does not have it.
 fn over_time<'t>(
     line: Timeline<'t>,
     name: &str,
@@ -118,15 +118,15 @@ fn over_time<'t>(
     steps.map(|at| line.partition(name, at).unwrap_or(empty)).collect()
 }
 
-/// Returns whether the rules are the same, whatever their positions in the text.
+/// Returns whether the rules are the same, ignoring their positions in the text.
 fn same_rules(left: &[PlacementRule], right: &[PlacementRule]) -> bool {
     left.iter().map(content).eq(right.iter().map(content))
 }
 
-/// The content of a rule: its name in lower case, its value, whether it creates queues, and its filter.
+/// The content of a rule: its name in lower case, value, whether it creates queues, and filter.
 type Written<'r> = (String, &'r str, bool, &'r str, Vec<&'r str>, Vec<&'r str>);
 
-/// The rule and those that name the queue above.
+/// Returns the content of a rule and its parent rules.
 fn content(rule: &PlacementRule) -> Vec<Written<'_>> {
     let names = |list| items(list).iter().map(Spanned::as_str).collect();
     let chain = iter::successors(Some(rule), |rule| rule.parent.as_deref());

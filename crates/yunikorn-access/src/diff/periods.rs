@@ -1,7 +1,7 @@
-//! Finds how long a right is held, before and after a change of it.
+//! Finds how long a right is held before and after a change.
 //!
-//! Time is a list of steps: the first one is now, each further one begins when a grant begins or ends, and
-//! the last one does not end. Each step has a set of queues: the right is held on them during the step.
+//! Time is a list of steps. The first one is now, each further one begins when a grant begins or ends, and
+//! the last one does not end. Each step has a set of queues, and the right is held on them during the step.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,36 +18,35 @@ use crate::queue_set::QueueSet;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, JsonSchema)]
 #[schemars(rename = "PeriodAnswer")]
 pub struct Period {
-    /// The beginning; null if the right begins now or has begun.
+    /// The beginning; null if the right begins now or has begun already.
     pub from: Option<Timestamp>,
     /// The end; null if the right does not end.
     pub until: Option<Timestamp>,
 }
 
-/// A period before a change and after it.
+/// The periods of a right before and after a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, JsonSchema)]
 pub struct Periods {
-    /// The period of the right without the change; null for a right that is gained. A right whose period
-    /// becomes longer or shorter has both periods.
+    /// The period of the right without the change; null for a gained right. A right whose period becomes
+    /// longer or shorter has both periods.
     pub before: Option<Period>,
-    /// The period of the right with the change; null for a right that is lost.
+    /// The period of the right with the change; null for a lost right.
     pub after: Option<Period>,
 }
 
 impl Periods {
-    /// Returns whether the right is held before the change and after it, for a longer or a shorter time.
+    /// Returns whether the right is held both before and after the change, but for a longer or shorter time.
     pub fn is_moved(&self) -> bool {
         self.before.is_some() && self.after.is_some()
     }
 
-    /// Returns the beginning in words, if it is later than the change or moves: `2026-12-01T00:00:00Z`, or
-    /// the old one and the new one with an arrow between them.
+    /// Formats the beginning if it is later than the change or moves: `2026-12-01T00:00:00Z`, or the old and
+    /// the new one with an arrow between them.
     pub fn from(&self) -> Option<String> {
         self.edge(|period| period.from, "now")
     }
 
-    /// Returns the end in words, as [`Self::from`]. For a right that is lost at once, the former end is left
-    /// out.
+    /// Formats the end like [`Self::from`]. If a right is lost at once, its former end is omitted.
     pub fn until(&self) -> Option<String> {
         let lost_now = self.after.is_none() && self.before.is_some_and(|before| before.from.is_none());
         if lost_now { None } else { self.edge(|period| period.until, "never") }
@@ -65,7 +64,8 @@ impl Periods {
     }
 }
 
-/// ` from 2026-12-01T00:00:00Z until 2026-12-08T00:00:00Z`; empty for a right without a beginning and an end.
+/// Formats as ` from 2026-12-01T00:00:00Z until 2026-12-08T00:00:00Z`; empty for a right without a beginning
+/// and an end.
 impl fmt::Display for Periods {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.from().iter().try_for_each(|from| write!(f, " from {from}"))?;
@@ -76,9 +76,9 @@ impl fmt::Display for Periods {
 /// Successive steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Span {
-    /// The first one.
+    /// The first step.
     pub first: usize,
-    /// The first one after them; `None` if the last step is among them.
+    /// The first step after the span; `None` if the span includes the last step.
     pub end: Option<usize>,
 }
 
@@ -96,10 +96,10 @@ impl Span {
 /// A change: the span of the right in `from`, and its span in `to`.
 pub(super) type Spans = (Option<Span>, Option<Span>);
 
-/// Returns the queues of each change from `from` to `to`, each with the span of the change; `more` has the
-/// queues with the right in `to` alone. If the right is held in both just before or just after
-/// such a span, the change has the spans of both, and the right is held for longer. If it is held in both
-/// before and after, a gap is closed, and the change has the span of the gap alone.
+/// Returns the queues of each change from `from` to `to`, each with the span of the change. `more` contains
+/// the queues with the right only in `to`. If the right is held in both just before or just after such a
+/// span, the change has the spans of both, and the right is held for longer. If it is held in both before and
+/// after, the change closes a gap and has only the span of the gap.
 pub(super) fn changes(
     more: &[QueueSet],
     from: &[QueueSet],
@@ -126,7 +126,7 @@ pub(super) fn changes(
             for (was, part) in step.into_iter().flat_map(|step| around(&of_from, step, &touching)) {
                 for (is, part) in around(&of_to, span.first, &part) {
                     for (was, is, part) in between_gaps(was, is, part, &in_both) {
-                        // The edges may be those of a gap that is longer than this span.
+                        // The edges may belong to a gap that is longer than this span.
                         let differ = if step == before { was.end != is.end } else { was.first != is.first };
                         add(if differ { (Some(was), Some(is)) } else { (None, Some(span)) }, part);
                     }
@@ -137,8 +137,8 @@ pub(super) fn changes(
     found
 }
 
-/// Cuts two spans that have steps in common where a gap of one of them begins or ends, because a gap is a
-/// change of itself. `in_both` has the queues with the right in both.
+/// Splits two overlapping spans where a gap of one of them begins or ends, because a gap is a separate
+/// change. `in_both` contains the queues with the right in both.
 fn between_gaps(
     was: Span,
     is: Span,
@@ -174,7 +174,7 @@ fn around<'s>(
     spans.iter().filter(move |(span, _)| span.contains(step)).map(|(span, of)| (*span, of.and(queues)))
 }
 
-/// Returns the longest spans of steps, each with the queues that are in the sets of all of them.
+/// Returns the longest spans of steps, each with the queues that are in all of their sets.
 fn spans(sets: &[QueueSet]) -> Vec<(Span, QueueSet)> {
     let mut found = Vec::new();
     let mut open: Vec<(usize, QueueSet)> = Vec::new();

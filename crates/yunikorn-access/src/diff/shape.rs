@@ -1,4 +1,4 @@
-//! Numbers queues of more than one tree in one order, and describes sets of them in few words.
+//! Numbers the queues of several trees in one order, and describes sets of them briefly.
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -9,27 +9,27 @@ use std::ops::Range;
 use crate::queue_set::QueueSet;
 use yunikorn::queue::{QueuePath, RECOVERY};
 
-/// Queues in pre-order, each before those below it and children by name: an order that does not depend on the
-/// text they come from. A queue above one of them may be missing.
+/// Queues in pre-order, with siblings ordered by name, which is independent of the order in the texts. The
+/// parent of a queue may be missing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shape {
     paths: Vec<QueuePath>,
-    /// For each queue, the number after the last queue below it.
+    /// For each queue, the number after its last descendant.
     ends: Vec<u32>,
-    /// The recovery queue and all below it; empty if there is none.
+    /// The recovery queue and its descendants, or an empty range.
     pub(super) recovery: Range<u32>,
 }
 
-/// A queue with those below it.
+/// A queue with its descendants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "ExtentAnswer")]
 pub struct Extent {
-    /// The queue at the top.
+    /// The top queue.
     #[schemars(with = "String")]
     pub queue: QueuePath,
-    /// The number of further queues below it.
+    /// The number of its descendants.
     pub below: usize,
-    /// The queues below it that are left out, each with all below it.
+    /// Descendants that are excluded, each with all its descendants.
     #[schemars(with = "Vec<String>")]
     pub except: Vec<QueuePath>,
 }
@@ -52,7 +52,7 @@ impl Shape {
         shape
     }
 
-    /// The queue, if it is in the shape, and all below it.
+    /// Returns a queue, if it is in the shape, and its descendants.
     pub(super) fn below(&self, path: &QueuePath) -> Range<u32> {
         let start = self.paths.partition_point(|other| other.parts().lt(path.parts()));
         let behind = self.paths.get(start..).unwrap_or_default();
@@ -60,30 +60,30 @@ impl Shape {
         number(start)..number(start.saturating_add(count))
     }
 
-    /// The queue with a number.
+    /// Returns the queue with this number.
     pub fn path(&self, queue: u32) -> Option<&QueuePath> {
         self.paths.get(queue as usize)
     }
 
-    /// The paths of a set in order.
+    /// Returns the paths of a set in order.
     pub fn paths<'s>(&'s self, set: &'s QueueSet) -> impl Iterator<Item = &'s QueuePath> {
         set.iter().filter_map(|queue| self.path(queue))
     }
 
-    /// The set of all queues.
+    /// Returns the set of all queues.
     pub fn all(&self) -> QueueSet {
         QueueSet::from(0..number(self.paths.len()))
     }
 
-    /// The set as extents: every queue of it is in exactly one.
+    /// Returns the set as extents, with each queue in exactly one extent.
     pub fn extents(&self, set: &QueueSet) -> Vec<Extent> {
         self.pieces(set).into_iter().map(|(extent, _)| extent).collect()
     }
 
-    /// As [`Shape::extents`], each with its part of the set.
+    /// Like [`Shape::extents`], each with its part of the set.
     pub(super) fn pieces(&self, set: &QueueSet) -> Vec<(Extent, QueueSet)> {
         let mut pieces = Vec::new();
-        // Queues that an extent leaves out may have queues of the set below them again.
+        // Queues of the set can be below queues that an extent excludes.
         let mut left: VecDeque<QueueSet> = VecDeque::from([set.clone()]);
         while let Some(set) = left.pop_front() {
             let mut from = 0;
@@ -98,7 +98,7 @@ impl Shape {
         pieces.into_iter().map(|(_, piece)| piece).collect()
     }
 
-    /// The piece from `top` on down, and the part of the set that is below queues outside of the piece.
+    /// Returns the piece that begins at `top`, and the part of the set below queues outside the piece.
     fn piece(&self, set: &QueueSet, top: u32) -> ((Extent, QueueSet), Option<QueueSet>) {
         let end = self.end(top);
         let holes = QueueSet::from(top..end).minus(set);

@@ -8,7 +8,7 @@ use crate::testing::{Queue, any_identity, any_tree, each_tree, tree};
 use proptest::prelude::*;
 use yunikorn::version::Version;
 
-/// The changes in one line each: `+ user sue submit: root.a +2 but root.a.x`.
+/// Formats each change in one line: `+ user sue submit: root.a +2 but root.a.x`.
 fn reported(section: &Section) -> Vec<String> {
     let name = |subject: &Subject| match subject {
         Subject::Everyone => "everyone".to_owned(),
@@ -41,7 +41,7 @@ fn reported(section: &Section) -> Vec<String> {
 }
 
 #[test]
-fn names_gain_and_lose_with_all_that_is_below() {
+fn names_gain_and_lose_on_whole_subtrees() {
     let old = tree(&[
         ("root", "", ""),
         ("root.a", "sue,bob", ""),
@@ -71,7 +71,7 @@ fn names_gain_and_lose_with_all_that_is_below() {
 }
 
 #[test]
-fn everyone_is_said_once_with_those_for_whom_nothing_changes() {
+fn change_of_everyone_is_reported_once_with_unchanged_names() {
     let open = tree(&[("root", "", ""), ("root.a", "*", ""), ("root.a.x", "bob", ""), ("root.a.y", "", "")]);
     let closed =
         tree(&[("root", "", ""), ("root.a", "sue", ""), ("root.a.x", "bob", ""), ("root.a.y", "*", "")]);
@@ -88,7 +88,7 @@ fn everyone_is_said_once_with_those_for_whom_nothing_changes() {
 }
 
 #[test]
-fn who_keeps_access_by_another_entry_neither_gains_nor_loses() {
+fn subject_with_another_granting_entry_has_no_change() {
     let cases: [(&[Queue<'_>], &[Queue<'_>]); 4] = [
         // The wildcard above.
         (&[("root", "*", ""), ("root.a", "sue", "")], &[("root", "*", ""), ("root.a", "bob", "")]),
@@ -108,7 +108,7 @@ fn who_keeps_access_by_another_entry_neither_gains_nor_loses() {
 }
 
 #[test]
-fn queues_that_come_or_go_are_apart() {
+fn added_and_removed_queues_are_separate() {
     let old = tree(&[("root", "", ""), ("root.a", "sue", "")]);
     let new = tree(&[
         ("root", "", ""),
@@ -134,13 +134,13 @@ fn queues_that_come_or_go_are_apart() {
     assert_eq!(reported(&back.removed).len(), 4);
     assert!(!back.widens() && back.removed.changes.iter().all(|change| change.direction == Direction::Loses));
 
-    // A queue that only inherits is no gain.
+    // A queue that only inherits is not a gain.
     let inherits = diff(&old, &tree(&[("root", "", ""), ("root.a", "sue", ""), ("root.a.x", "", "")]));
     assert!(!inherits.widens() && !inherits.is_empty());
 }
 
 #[test]
-fn leaves_that_become_parents_are_reported() {
+fn leaf_that_becomes_a_parent_is_reported() {
     let old = tree(&[("root", "sue", ""), ("root.a", "", ""), ("root.b", "", "")]);
     let new = tree(&[("root", "sue", ""), ("root.a", "", ""), ("root.a.x", "", ""), ("root.b", "", "")]);
     let turned = diff(&old, &new);
@@ -149,7 +149,7 @@ fn leaves_that_become_parents_are_reported() {
 }
 
 #[test]
-fn partitions_that_come_or_go_are_reported_whole() {
+fn added_or_removed_partition_is_reported_completely() {
     let one = tree(&[("root", "sue", ""), ("root.a", "bob", "")]);
     let added = between(&[], std::slice::from_ref(&one));
     assert_eq!(added.len(), 1);
@@ -162,7 +162,7 @@ fn partitions_that_come_or_go_are_reported_whole() {
 }
 
 #[test]
-fn other_placement_rules_are_reported_wherever_they_stand() {
+fn different_placement_rules_are_reported() {
     let with = |rules: &str, before: &str| {
         let text = format!(
             "{before}partitions:\n- name: default\n  placementrules: {rules}\n  queues: [{{name: root, \
@@ -189,7 +189,7 @@ fn other_placement_rules_are_reported_wherever_they_stand() {
 }
 
 #[test]
-fn the_entry_that_makes_the_difference_is_reported() {
+fn entry_that_causes_the_change_is_reported() {
     let old = tree(&[("root", "", ""), ("root.a", "", "sue")]);
     let new = tree(&[("root", "", ""), ("root.a", "", "")]);
     let diff = diff(&old, &new);
@@ -199,13 +199,13 @@ fn the_entry_that_makes_the_difference_is_reported() {
     assert_eq!(diff.kept.changes[0].extents[0].by.origins.len(), 1);
 }
 
-/// The line about the difference between two trees.
+/// Returns the line about the difference between two trees.
 fn in_one_line(old: &[Queue<'_>], new: &[Queue<'_>]) -> String {
     impact(&between(&[tree(old)], &[tree(new)]), Direction::Gains)
 }
 
 #[test]
-fn the_line_says_how_many_queues_come_and_go() {
+fn line_has_the_number_of_added_and_removed_queues() {
     let few = [("root", "", ""), ("root.a", "sue", "")];
     let more = [("root", "", ""), ("root.a", "sue", ""), ("root.a.x", "", ""), ("root.b", "", "")];
     assert_eq!(in_one_line(&few, &few), "nobody gains or loses access");
@@ -215,7 +215,7 @@ fn the_line_says_how_many_queues_come_and_go() {
 }
 
 #[test]
-fn the_line_says_what_queues_grant_that_come_and_go() {
+fn line_has_the_grants_of_added_and_removed_queues() {
     let few = [("root", "", ""), ("root.a", "sue", "")];
     let more = [("root", "", ""), ("root.a", "sue", ""), ("root.a.x", "bob", ""), ("root.b", "*", " ops")];
     assert_eq!(
@@ -234,7 +234,7 @@ fn the_line_says_what_queues_grant_that_come_and_go() {
 }
 
 #[test]
-fn the_line_says_which_partition_where_not_only_the_default_one_differs() {
+fn line_names_partitions_other_than_the_default() {
     let trees = |default: &str, gpu: &str| -> Vec<Tree> {
         let text = format!(
             "partitions: [{{name: default, queues: [{{name: root, queues: [{{name: a, submitacl: \
@@ -261,7 +261,7 @@ fn the_line_says_which_partition_where_not_only_the_default_one_differs() {
 }
 
 #[test]
-fn the_line_counts_what_is_too_much_for_it() {
+fn line_counts_further_changes() {
     let names: Vec<String> = (0..8).map(|number| format!("u{number}")).collect();
     let paths: Vec<String> = (0..8).map(|number| format!("root.q{number}")).collect();
     // Each path with the ACL of its number.
@@ -303,7 +303,7 @@ fn the_line_counts_what_is_too_much_for_it() {
     );
 }
 
-/// The expected difference in the other direction.
+/// Returns the expected difference in the other direction.
 fn mirrored(diff: &Diff) -> Diff {
     let section = |section: &Section| {
         let mut section = section.clone();
@@ -330,12 +330,12 @@ fn mirrored(diff: &Diff) -> Diff {
     }
 }
 
-/// The changes for one user.
+/// Returns the changes for one user.
 fn diff_of(old: &Tree, new: &Tree, who: &Identity) -> Diff {
     diff_for(&Course { times: Vec::new(), old: vec![old], new: vec![new] }, Some(who))
 }
 
-/// The subjects that random trees name, and one that they do not.
+/// Returns the subjects in random trees, and another subject.
 fn subjects() -> Vec<Subject> {
     let names = ["u", "v", "g", "h", "w"].map(str::to_owned);
     let both = names.iter().flat_map(|name| [Subject::User(name.clone()), Subject::Group(name.clone())]);
@@ -344,7 +344,7 @@ fn subjects() -> Vec<Subject> {
 
 type Decisions = BTreeMap<(QueuePath, Right, Subject), bool>;
 
-/// The decision for each queue, right and subject.
+/// Returns the decision for each queue, right and subject.
 fn decisions(tree: &Tree) -> Decisions {
     let queues = tree.queues().flat_map(|(_, node)| Right::ALL.map(|right| (node.path.clone(), right)));
     let query =
@@ -362,8 +362,8 @@ fn find(queues: &Shape, path: &QueuePath) -> Option<u32> {
     queues.all().iter().find(|number| queues.path(*number) == Some(path))
 }
 
-/// Returns the change for one subject on one queue that both trees have. `None` when nothing changes, or
-/// there is no such queue.
+/// Returns the change for one subject on a queue that both trees have, or `None` if nothing changes or there
+/// is no such queue.
 fn direction(diff: &Diff, right: Right, queue: &QueuePath, subject: &Subject) -> Option<Direction> {
     let queue = find(&diff.kept.queues, queue)?;
     let here = |change: &&Change| {
@@ -393,7 +393,7 @@ fn holds(old: (&Tree, &Decisions), new: (&Tree, &Decisions)) -> Result<(), Strin
 }
 
 #[test]
-fn on_every_small_tree_the_difference_is_that_of_the_decisions() {
+fn difference_equals_that_of_the_decisions_on_small_trees() {
     let mut trees = Vec::new();
     each_tree(&["root", "root.a"], |tree| trees.push((tree.clone(), decisions(tree))));
     for (old, before) in &trees {
@@ -405,19 +405,19 @@ fn on_every_small_tree_the_difference_is_that_of_the_decisions() {
 
 proptest! {
     #[test]
-    fn on_random_trees_the_difference_is_that_of_the_decisions(old in any_tree(), new in any_tree()) {
+    fn difference_equals_that_of_the_decisions_on_random_trees(old in any_tree(), new in any_tree()) {
         holds((&old, &decisions(&old)), (&new, &decisions(&new))).map_err(TestCaseError::fail)?;
     }
 
     #[test]
-    fn nothing_differs_from_itself_and_back_is_the_mirror_of_forth(old in any_tree(), new in any_tree()) {
+    fn difference_is_empty_to_itself_and_mirrored_backwards(old in any_tree(), new in any_tree()) {
         prop_assert!(diff(&old, &old).is_empty());
         let (forth, back) = (diff(&old, &new), diff(&new, &old));
         prop_assert_eq!(mirrored(&forth), back);
     }
 
     #[test]
-    fn extents_are_the_set_in_few_words_with_an_entry_at_each_top(old in any_tree(), new in any_tree()) {
+    fn extents_cover_the_set_with_an_entry_at_each_top(old in any_tree(), new in any_tree()) {
         let diff = diff(&old, &new);
         for (section, gained, lost) in
             [(&diff.kept, &new, &old), (&diff.added, &new, &old), (&diff.removed, &new, &old)]
@@ -442,7 +442,7 @@ proptest! {
     }
 
     #[test]
-    fn for_one_user_the_difference_is_that_of_the_decisions(
+    fn difference_for_one_user_equals_that_of_the_decisions(
         old in any_tree(), new in any_tree(), who in any_identity(),
     ) {
         let Diff { kept, added, removed, .. } = diff_of(&old, &new, &who);
@@ -473,7 +473,7 @@ proptest! {
 }
 
 #[test]
-fn for_one_user_all_entries_count_as_one() {
+fn entries_of_one_user_are_equivalent() {
     let old =
         tree(&[("root", "", " ops"), ("root.a", " devs", ""), ("root.b", "", ""), ("root.c", "sue", "")]);
     let new = tree(&[
@@ -491,7 +491,8 @@ fn for_one_user_all_entries_count_as_one() {
             unmoved(&old, &new, who).map(|(path, right)| format!("{path} {}", right.verb())).collect();
         (reported(&diff.kept), reported(&diff.added), diff.now_parents.len(), unmoved)
     };
-    // The group's entry becomes one of the user: no change, but a change that is about the user.
+    // The group's entry becomes the user's: no change for the user, although it is a change of the user's
+    // entries.
     let gains = ["+ user bob submit: root.b".to_owned()];
     let added = ["+ user bob submit: root.c.d".to_owned()];
     assert_eq!(of(&who("bob", "devs")), (gains.into(), added.into(), 0, vec!["root.a submit".to_owned()]));

@@ -1,13 +1,14 @@
-//! Compares the access that is meant with the access that is granted.
+//! Compares expected access with granted access.
 //!
-//! Expectations grant nothing. They are questions with their answers: who may do what on which queues, who
-//! may not, and where applications run. So a change that takes away needed access, or opens what has to stay
-//! closed, is noticed before it takes effect.
+//! Expectations grant nothing. They are questions with expected answers: who may or may not do what on which
+//! queues, and where applications run. They detect a change that removes required access, or opens a queue
+//! that must stay closed, before the change takes effect.
 //!
-//! The decision is made by the configuration alone. Queues that placement rules have made at run time are not
-//! in it; they have no ACLs of their own, so a right on them is that of the nearest configured queue above.
+//! Only the configuration decides. It does not contain queues that placement rules have created at run time.
+//! Such queues have no ACLs, so a right on them is a right on the nearest configured queue
+//! above.
 //!
-//! [`mod@run`] has the checks, each with its result.
+//! [`mod@run`] performs the checks.
 
 pub mod run;
 #[cfg(test)]
@@ -22,17 +23,17 @@ use super::placement::Workload;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 
-/// The most checks of one set of expectations. At this number an answer takes about as long as reading the
-/// configuration.
+/// Maximum number of checks in a set of expectations. At this number, the checks take about as long as
+/// parsing the configuration.
 pub const MAX_CHECKS: usize = 10_000;
-/// The most queues in one list.
+/// Maximum number of queues in a list.
 const MAX_QUEUES: usize = 64;
-/// The longest path of a queue.
+/// Maximum length of a queue path.
 const MAX_LENGTH: usize = 1024;
-/// A full path, as the API server checks it: a pattern costs it nothing, however many paths there are.
+/// A full path, as the API server validates it. A pattern has no validation cost, even for many paths.
 pub const QUEUE_PATTERN: &str = "^[rR][oO][oO][tT]([.][a-zA-Z0-9_:#/@-]{1,64})*$";
 
-/// Everything that is expected of one partition.
+/// The expectations for one partition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expectations {
     /// The partition, matched without case.
@@ -41,20 +42,20 @@ pub struct Expectations {
     pub cases: Vec<Case>,
 }
 
-/// The expectations for some subjects.
+/// Expectations for some subjects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Case {
-    /// A name for people; may be empty.
+    /// A description, which may be empty.
     pub name: String,
     /// The subjects. Missing groups are resolved.
     pub subjects: Vec<Identity>,
-    /// The rights that they must have.
+    /// Rights that they must have.
     pub allow: Queues,
-    /// The rights that they must not have.
+    /// Rights that they must not have.
     pub deny: Queues,
-    /// The queues in which their applications must run.
+    /// Queues that their applications must run in.
     pub placements: Vec<Placing>,
-    /// True if queues may be named that the configuration does not have.
+    /// True if the queues need not be in the configuration.
     pub dynamic: bool,
 }
 
@@ -63,17 +64,17 @@ pub struct Case {
 #[expect(clippy::doc_link_with_quotes, reason = "kubectl explain shows it as plain text")]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Queues {
-    /// Queues to submit to, by full path, e.g. ["root.prod.etl"]. Default: none.
+    /// Full paths of queues to submit to, e.g. ["root.prod.etl"]. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MAX_QUEUES), inner(length(max = MAX_LENGTH), regex(pattern = QUEUE_PATTERN)))]
     pub submit: Vec<String>,
-    /// Queues to administer, by full path. Default: none.
+    /// Full paths of queues to administer. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MAX_QUEUES), inner(length(max = MAX_LENGTH), regex(pattern = QUEUE_PATTERN)))]
     pub administer: Vec<String>,
 }
 
-/// A workload, and its expected queue.
+/// A workload with its expected queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placing {
     /// The pod and its namespace.
@@ -82,12 +83,12 @@ pub struct Placing {
     pub expected: ExpectedPlacement,
 }
 
-/// The place where an application must run.
+/// The expected result of a placement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExpectedPlacement {
     /// In this queue, matched without case.
     In(String),
-    /// In no queue, because it is rejected.
+    /// In no queue; it is rejected.
     Nowhere,
 }
 
@@ -104,7 +105,7 @@ impl Case {
         self.subjects.len().saturating_mul(self.expectations().count())
     }
 
-    /// Returns what is expected of each subject: each right on each queue, then the placements.
+    /// Returns the expectations for each subject, with rights on queues before placements.
     fn expectations(&self) -> impl Iterator<Item = Expectation<'_>> {
         let sides = [(&self.allow, true), (&self.deny, false)].into_iter();
         let rights = sides.flat_map(|(queues, allowed)| {

@@ -1,5 +1,5 @@
-//! Runs the checks, collects the results, and describes them for people: the expectation in one line without
-//! invisible characters.
+//! Runs the checks, collects the results, and describes each expectation in one line without invisible
+//! characters.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,19 +28,19 @@ pub struct World<'a> {
     pub resolver: &'a dyn GroupResolver,
     /// The version of `YuniKorn`.
     pub version: Version,
-    /// Explains a decision: [`sentence`](fn@crate::decide::sentence), or that with the places where it is
-    /// written.
+    /// Explains a decision with [`sentence`](fn@crate::decide::sentence), or with that and the locations of
+    /// the entries.
     pub explain: &'a dyn Fn(&Tree, &Decision) -> String,
 }
 
-/// One subject and one question, with the result.
+/// A subject and a question, with the result.
 #[derive(Debug, Clone)]
 pub struct Check<'e> {
     /// The case's position in the list.
     pub index: usize,
-    /// The case that the check belongs to.
+    /// The case of the check.
     pub case: &'e Case,
-    /// The subject as it is written.
+    /// The subject as written.
     pub subject: &'e Identity,
     /// The question with its expected answer.
     pub expectation: Expectation<'e>,
@@ -51,13 +51,13 @@ pub struct Check<'e> {
 /// A question with its expected answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expectation<'e> {
-    /// A right on a queue is allowed, or denied.
+    /// A right on a queue is granted, or denied.
     Right {
         /// The right to check.
         right: Right,
         /// The queue, as written.
         queue: &'e str,
-        /// True if it must be allowed.
+        /// True if the right must be granted.
         allowed: bool,
     },
     /// An application runs in the expected queue.
@@ -67,28 +67,28 @@ pub enum Expectation<'e> {
 /// The result of a check.
 #[derive(Debug, Clone)]
 pub enum CheckOutcome<'e> {
-    /// The answer is as expected.
+    /// The answer meets the expectation.
     Passed,
-    /// The answer is not as expected, with the reason.
+    /// The answer does not meet the expectation, for this reason.
     Failed(Reason<'e>),
-    /// The answer cannot be known, with the reason.
+    /// The answer is unknown, for this reason.
     Undecided(String),
 }
 
-/// The reason why a check fails.
+/// The reason for a failed check.
 #[derive(Debug, Clone)]
 pub enum Reason<'e> {
-    /// It is known.
+    /// A known reason.
     Text(String),
-    /// The queue is not in the configuration. The one that was perhaps meant is only searched when the reason
-    /// is read, because that compares every queue: a status lists only a few of perhaps ten thousand failed
+    /// The queue is not in the configuration. The intended queue is searched only when the reason is read,
+    /// because the search compares every queue, and a status lists only a few of perhaps ten thousand failed
     /// checks.
     NotConfigured {
         /// The queues of the configuration.
         tree: &'e Tree,
         /// The queue as written.
         queue: &'e str,
-        /// The nearest queue above, which decides for it.
+        /// The nearest queue above, which decides.
         above: QueueId,
     },
 }
@@ -100,12 +100,12 @@ impl From<String> for Reason<'_> {
 }
 
 impl CheckOutcome<'_> {
-    /// Returns whether the answer is as expected.
+    /// Returns whether the answer meets the expectation.
     pub fn passed(&self) -> bool {
         matches!(self, Self::Passed)
     }
 
-    /// The reason why it is not passed.
+    /// Returns the reason if the check did not pass.
     pub fn reason(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Passed => None,
@@ -117,14 +117,14 @@ impl CheckOutcome<'_> {
     }
 }
 
-/// The number of checks by result.
+/// The numbers of checks by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Tally {
-    /// The number of checks that pass.
+    /// The number of passed checks.
     pub passed: usize,
-    /// The number of checks that fail.
+    /// The number of failed checks.
     pub failed: usize,
-    /// The number of checks that cannot be decided.
+    /// The number of undecided checks.
     pub undecided: usize,
 }
 
@@ -143,14 +143,13 @@ impl Tally {
         tally
     }
 
-    /// The number of all checks.
+    /// Returns the total number of checks.
     pub fn all(self) -> usize {
         self.passed.saturating_add(self.failed).saturating_add(self.undecided)
     }
 }
 
-/// Checks everything: case by case, subject by subject, rights before placements, in the order in which they
-/// are written.
+/// Runs all checks: case by case, subject by subject, rights before placements, in their written order.
 pub fn run<'e>(expectations: &'e Expectations, world: World<'e>) -> Vec<Check<'e>> {
     let partition = &expectations.partition;
     let tree = world.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition));
@@ -208,7 +207,7 @@ impl<'e> Evaluator<'e> {
             }
             (Ok(identity), Expectation::Placement(placing)) => self.placement(placing, identity),
             (Err(Refusal::Undecided(why)), _) => {
-                CheckOutcome::Undecided(format!("{why}: write the groups of the subject"))
+                CheckOutcome::Undecided(format!("{why}; write the groups of the subject"))
             }
             (Err(refusal), _) => refused(expectation, refusal.describe(&subject.user)),
         }
@@ -222,8 +221,8 @@ impl<'e> Evaluator<'e> {
         CheckOutcome::Failed((self.world.explain)(self.tree, &decision).into())
     }
 
-    /// Fails a check on a queue that is unknown or cannot exist: if it passed because nobody has such a
-    /// queue, it would prove nothing.
+    /// Fails a check on a queue that is unknown or cannot exist. If it passed because nobody has rights on
+    /// such a queue, it would prove nothing.
     fn unknown_queue(&self, case: &Case, queue: &'e str) -> Option<CheckOutcome<'e>> {
         let tree = self.tree;
         match tree.locate(queue) {
@@ -244,7 +243,7 @@ impl<'e> Evaluator<'e> {
         match (&placement.outcome, &placing.expected) {
             (Outcome::Undecided(reason), _) => CheckOutcome::Undecided(reason.clone()),
             (Outcome::Crashes(queue), _) => CheckOutcome::Failed(
-                format!("a placement rule names {}, which crashes the scheduler", quoted(queue)).into(),
+                format!("a placement rule uses queue {}, which crashes the scheduler", quoted(queue)).into(),
             ),
             (Outcome::Placed(queue), ExpectedPlacement::In(wanted)) if queue.eq_ignore_ascii_case(wanted) => {
                 CheckOutcome::Passed
@@ -262,18 +261,19 @@ impl<'e> Evaluator<'e> {
     }
 }
 
-/// Suggests the queue that was perhaps meant, or how to write that there must be none. `above` is the queue
-/// that decides for it.
+/// Suggests the intended queue, or how to allow a queue that is not configured. `above` is the queue that
+/// decides for it.
 fn not_configured(tree: &Tree, queue: &str, above: QueueId) -> String {
     let near = nearest(tree.queues().map(|(_, node)| &node.path), queue);
     let hint = match near.filter(|near| tree.find(near) != Some(above)) {
         Some(near) => format!("; did you mean {near}?"),
-        None => "; where placement rules create it, write `dynamic: true` in the case".to_owned(),
+        None => "; if placement rules create it, write `dynamic: true` in the case".to_owned(),
     };
     format!("{} is not configured{hint}", quoted(queue))
 }
 
-/// The result for a subject that the scheduler refuses: it may do nothing, and its applications run nowhere.
+/// Returns the result for a subject that the scheduler refuses: such a subject has no rights and runs no
+/// applications.
 fn refused<'e>(expectation: Expectation<'_>, why: String) -> CheckOutcome<'e> {
     let as_expected = match expectation {
         Expectation::Right { allowed, .. } => !allowed,
@@ -283,7 +283,7 @@ fn refused<'e>(expectation: Expectation<'_>, why: String) -> CheckOutcome<'e> {
 }
 
 impl Check<'_> {
-    /// `case 2`, or `case 2 (developers run in prod)`
+    /// Returns `case 2`, or `case 2 (developers run in prod)`.
     pub fn location(&self) -> String {
         let number = self.index.saturating_add(1);
         match self.case.name.as_str() {
@@ -292,7 +292,8 @@ impl Check<'_> {
         }
     }
 
-    /// The expectation, with the reason why it fails: `user sue may submit to root.prod, but no ACL ...`.
+    /// Returns the expectation with the reason for a failure: `user sue may submit to root.prod, but no ACL
+    /// ...`.
     pub fn line(&self) -> String {
         match self.verdict.reason() {
             None => self.to_string(),
@@ -325,7 +326,7 @@ impl fmt::Display for Check<'_> {
     }
 }
 
-/// `user sue`, `user sue in group devs`, `user sue in groups devs and qa`, `user sue in 7 groups`
+/// Returns `user sue`, `user sue in group devs`, `user sue in groups devs and qa`, or `user sue in 7 groups`.
 fn who(subject: &Identity) -> String {
     let user = visible(&subject.user);
     match subject.groups.as_slice() {

@@ -56,7 +56,7 @@ fn decided(case: Case, resolver: ResolverKind) -> Vec<String> {
 }
 
 #[test]
-fn what_is_as_expected_passes_and_everything_else_says_why() {
+fn met_expectation_passes_and_others_have_a_reason() {
     let case = Case {
         subjects: vec![person("sue", &[]), person("ann", &["devs", "qa"])],
         allow: Queues { submit: owned(&["root.prod.etl"]), administer: owned(&["root.prod"]) },
@@ -67,13 +67,12 @@ fn what_is_as_expected_passes_and_everything_else_says_why() {
         lines(case),
         [
             "user sue may submit to root.prod.etl",
-            "expected: user sue may administer root.prod; but no adminacl on the way from root.prod up to \
+            "expected: user sue may administer root.prod; but no adminacl from root.prod up to \
              root names user sue or group sue",
             "user sue may not submit to root.spaces",
             "expected: user sue may not submit to root.PROD; but user sue may submit to root.prod",
             "user ann in groups devs and qa may submit to root.prod.etl",
-            "expected: user ann in groups devs and qa may administer root.prod; but no adminacl on the way \
-             from root.prod up to root names user ann or any of 2 groups",
+            "expected: user ann in groups devs and qa may administer root.prod; but no adminacl from root.prod up to root names user ann or any of 2 groups",
             "user ann in groups devs and qa may not submit to root.spaces",
             "expected: user ann in groups devs and qa may not submit to root.PROD; but group devs may submit \
              to root.prod",
@@ -82,7 +81,7 @@ fn what_is_as_expected_passes_and_everything_else_says_why() {
 }
 
 #[test]
-fn a_queue_that_is_not_there_fails_whatever_is_expected_of_it() {
+fn check_on_a_missing_queue_fails() {
     let case = |dynamic| Case {
         subjects: vec![person("sue", &[])],
         deny: Queues { submit: owned(&["root.porod", "root.spaces.etl"]), administer: Vec::new() },
@@ -95,7 +94,7 @@ fn a_queue_that_is_not_there_fails_whatever_is_expected_of_it() {
             "expected: user sue may not submit to root.porod; but `root.porod` is not configured; did you \
              mean root.prod?",
             "expected: user sue may not submit to root.spaces.etl; but `root.spaces.etl` is not configured; \
-             where placement rules create it, write `dynamic: true` in the case",
+             if placement rules create it, write `dynamic: true` in the case",
         ]
     );
     assert_eq!(
@@ -105,7 +104,7 @@ fn a_queue_that_is_not_there_fails_whatever_is_expected_of_it() {
 }
 
 #[test]
-fn applications_run_where_the_rules_put_them() {
+fn application_runs_where_the_rules_place_it() {
     let placing = |namespace: &str, queue: &str, expected: &str| Placing {
         workload: pod(namespace, queue),
         expected: if expected.is_empty() {
@@ -131,7 +130,7 @@ fn applications_run_where_the_rules_put_them() {
              root.Prod.Etl",
             "an application of user sue in group tenants in namespace etl runs in root.spaces.etl",
             "expected: an application of user sue in group tenants in namespace etl, asking for root.spaces, \
-             runs in root.spaces; but it runs in root.spaces.etl: `root.spaces` is no leaf: applications run \
+             runs in root.spaces; but it runs in root.spaces.etl: `root.spaces` is not a leaf; applications run \
              in the queues below it",
             "expected: an application of user sue in group tenants in namespace etl is rejected; but it runs \
              in root.spaces.etl",
@@ -150,7 +149,7 @@ fn applications_run_where_the_rules_put_them() {
 }
 
 #[test]
-fn nobody_is_let_in_by_a_doubt() {
+fn unknown_groups_are_undecided_and_refused_users_denied() {
     let case = |user: &str, groups: &[&str]| Case {
         subjects: vec![person(user, groups)],
         allow: Queues { submit: owned(&["root.prod"]), administer: Vec::new() },
@@ -164,21 +163,21 @@ fn nobody_is_let_in_by_a_doubt() {
     assert!(unknown.iter().all(|line| line.ends_with("write the groups of the subject")), "{unknown:?}");
     assert_eq!(decided(case("sue", &["x"]), ResolverKind::Ldap).len(), 4);
     let refused = lines(case("su e", &["devs"]));
-    assert!(refused[0].contains("YuniKorn takes nothing from user `su e`"), "{refused:?}");
+    assert!(refused[0].contains("YuniKorn refuses every request of user `su e`"), "{refused:?}");
     assert_eq!(refused[1], "user su e in group devs may not submit to root.spaces");
     assert_eq!(refused[2], "an application of user su e in group devs in namespace etl is rejected");
     let start = "expected: an application of user su e in group devs in namespace etl runs in \
-        root.spaces.etl; but YuniKorn takes nothing from user `su e`";
+        root.spaces.etl; but YuniKorn refuses every request of user `su e`";
     assert!(refused[3].starts_with(start), "{refused:?}");
 }
 
 /// A hint compares every queue, and a status lists only a few of many failures.
 #[test]
-fn what_was_perhaps_meant_is_looked_for_when_somebody_reads_it() {
+fn intended_queue_is_searched_only_when_the_reason_is_read() {
     let names: Vec<String> = (0..40).map(|number| format!("{{name: team-{number:02}}}")).collect();
     let root = format!("{{name: root, queues: [{}]}}", names.join(", "));
     let trees = [parsed(&format!("partitions: [{{name: default, queues: [{root}]}}]"))];
-    // Each is a misspelling of a queue.
+    // Each is a misspelled queue.
     let slips = (0..40).map(|number| format!("root.taem-{number:02}")).collect();
     let expectations = Expectations {
         partition: "default".to_owned(),
@@ -201,7 +200,7 @@ fn what_was_perhaps_meant_is_looked_for_when_somebody_reads_it() {
 }
 
 #[test]
-fn what_cannot_be_known_and_what_is_wrong_are_counted_apart() {
+fn undecided_and_failed_checks_are_counted_separately() {
     let trees: [Tree; 0] = [];
     let expectations = Expectations {
         partition: "gpu".to_owned(),

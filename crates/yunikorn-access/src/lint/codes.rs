@@ -1,75 +1,76 @@
-//! The codes of the findings about a whole tree.
+//! Codes of findings about a whole tree.
 
 use go_compat::diag::Code;
 
 go_compat::codes! {
-    /// Everyone may submit to every queue, by a `*` in an ACL of the root.
+    /// An ACL of the root contains `*`, so everyone may submit to every queue.
     ///
-    /// The ACLs of all other queues can only add to that, so they change nothing. YuniKorn's documentation
-    /// shows `submitacl: "*"` on the root in its examples. To limit access, take it away there and grant each
-    /// queue to those who need it.
+    /// The ACLs of all other queues can only add access, so they have no effect. YuniKorn's documentation
+    /// uses `submitacl: "*"` on the root in its examples. To limit access, remove the `*` and grant access
+    /// per queue.
     pub const ROOT_EVERYONE: Code = Code::new(7201, "root-everyone");
-    /// An ACL that changes nothing, because everyone has the right by a `*` of the queue above or of the
-    /// queue's `adminacl`.
+    /// An ACL has no effect, because a `*` of a queue above, or of the queue's own `adminacl`, gives everyone
+    /// the right.
     ///
-    /// Grants add up towards the root (`queue.go:798-822`): a queue cannot be narrower than the one above it.
-    /// Remove the `*` there, or this ACL here.
+    /// Grants add up towards the root (`queue.go:798-822`), so a queue cannot be narrower than the queue
+    /// above it. Remove the `*` there, or the ACL here.
     pub const EVERYONE_ABOVE: Code = Code::new(7202, "everyone-above");
-    /// Entries of an ACL that change nothing, because a queue above grants them the same.
+    /// Entries of an ACL have no effect, because a queue above already grants the same.
     ///
-    /// To give access to only some of them, remove the others above and grant them the queues they need: an
-    /// ACL never takes anything away.
+    /// An ACL never removes access. To give access to only some of the entries, remove the others from the
+    /// queue above and grant them the queues they need.
     pub const GRANTED_ABOVE: Code = Code::new(7203, "granted-above");
-    /// An ACL of one space, `" "`, below a queue that grants access: it does not close the queue.
+    /// An ACL consists of one space, `" "`, below a queue that grants access. It does not close the queue.
     ///
-    /// It grants nobody anything, as if it were not there; there is no deny. To close a queue, grant nothing
-    /// above it.
+    /// It grants access to nobody, like a missing ACL, but cannot deny access. To close a queue, grant
+    /// nothing above it.
     pub const CLOSES_NOTHING: Code = Code::new(7204, "closes-nothing");
-    /// Entries of an `adminacl` that change nothing in the scheduler, because they may submit already.
+    /// Entries of an `adminacl` have no effect in the scheduler, because they may submit already.
     ///
-    /// The only use that YuniKorn 1.8 makes of `adminacl` is to let administrators submit (`CheckAdminAccess`
-    /// has no caller outside of tests). The entries still name the queue's administrators for other readers,
-    /// such as queuewarden in its decisions about applications.
+    /// YuniKorn 1.8 uses `adminacl` only to let administrators submit (`CheckAdminAccess` has no caller
+    /// outside of tests). The entries still name the queue's administrators for other software, such as
+    /// queuewarden in its decisions about applications.
     pub const ADMIN_WITHOUT_EFFECT: Code = Code::new(7205, "admin-without-effect");
-    /// An ACL of a queue in which, and below which, no application can run: there is no leaf, and no
-    /// placement rule creates one.
+    /// A queue with an ACL has no leaf, and no placement rule creates one, so no application can run in it or
+    /// below it.
     ///
-    /// Parents pass their grants on, but here there is no queue to receive them. Remove `parent: true`, add
-    /// the queues that are missing, or let a placement rule create them (`create: true`).
+    /// Parents pass their grants on, but here no queue receives them. Remove `parent: true`, add the missing
+    /// queues, or let a placement rule create them (`create: true`).
     pub const NO_LEAF: Code = Code::new(7206, "no-leaf-below");
-    /// An ACL of a queue to which no placement rule leads, neither to it nor to a queue below it.
+    /// No placement rule reaches a queue with an ACL or any queue below it.
     ///
-    /// An application cannot choose its queue when no rule is `provided`. Add a rule that leads there.
+    /// If no rule is `provided`, an application cannot choose its queue. Add a rule that leads to the queue.
     pub const UNREACHABLE: Code = Code::new(7207, "queue-unreachable");
-    /// An ACL of the recovery queue `root.@recovery@`.
+    /// The recovery queue `root.@recovery@` has an ACL.
     ///
-    /// Nobody may submit to it whatever its ACLs are; the scheduler alone puts applications there
+    /// Nobody may submit to it regardless of its ACLs, because only the scheduler places applications there
     /// (`queue.go:800`). Remove the ACL.
     pub const RECOVERY_ACL: Code = Code::new(7208, "recovery-acl");
-    /// Queues to which nobody may submit: neither they nor the queues above them grant it to anyone.
+    /// Nobody may submit to these queues, because neither their ACLs nor the ACLs of the queues above grant
+    /// submit to anyone.
     ///
-    /// Every application is rejected, or goes where the next placement rule leads. If it is on purpose, write
+    /// Every application is rejected, or goes where the next placement rule leads. If this is intended, write
     /// `submitacl: " "`.
     pub const NOBODY_SUBMITS: Code = Code::new(7209, "nobody-may-submit");
-    /// A name that none of the known users or groups has.
+    /// A name does not belong to any known user or group.
     ///
     /// Names are compared byte for byte. Write the name as the identity provider sends it.
     pub const NAME_UNKNOWN: Code = Code::new(7210, "name-unknown");
-    /// A name that is a user in one ACL only, and a group in others, or the other way round.
+    /// A name is a user in only one ACL but a group in others, or the other way round.
     ///
-    /// Users come before the space, groups after it; groups alone begin with a space, which unquoted YAML
-    /// loses. A user is in a group of its own name only when there is no resolver and its applications come
-    /// without groups; the admission controller always sends groups.
+    /// Users come before the space, groups after it. Groups without users begin with a space, which unquoted
+    /// YAML loses. A user is in a group of the same name only if there is no resolver and the application
+    /// comes without groups; the admission controller always sends groups.
     pub const USER_OR_GROUP: Code = Code::new(7211, "user-or-group");
-    /// A name that is in one ACL only, and one letter off a name that is in several.
+    /// A name is in only one ACL, and differs by one letter from a name in several.
     ///
-    /// Case matters too: `Devs` and `devs` are two groups.
+    /// Names are case-sensitive: `Devs` and `devs` are two groups.
     pub const NAME_SLIP: Code = Code::new(7212, "name-slip");
-    /// More findings than are listed.
+    /// There are more findings than are listed.
     pub const MORE: Code = Code::new(7213, "more-lint");
-    /// An object that grants nothing on a queue beyond what another object grants there, and not for longer.
+    /// An object grants nothing on a queue beyond what another object grants for at least as long.
     ///
-    /// Somebody who is taken out of one of the two still has access by the other. Delete one, or keep each
-    /// name in one of them.
+    /// A subject that is removed from one of them still has access through the other. Delete one of them, or
+    /// keep each name in only one.
     pub const GRANTED_TWICE: Code = Code::new(7214, "granted-twice");
 }

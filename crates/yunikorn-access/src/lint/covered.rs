@@ -1,4 +1,4 @@
-//! Finds entries that grant what is granted anyway.
+//! Finds entries that are redundant because their access is granted elsewhere.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -28,7 +28,7 @@ pub(super) fn find(tree: &Tree, findings: &mut Findings) {
 
 /// Reports a `*` at the root, the widest grant there is.
 fn root_everyone(tree: &Tree, acl: LocatedAcl<'_>, findings: &mut Findings) {
-    // Administrators may submit, but the right to submit does not let anyone administer.
+    // Administrators may submit, but the right to submit does not include administering.
     let redundant = |other: &LocatedAcl<'_>| {
         other.id != acl.id
             && other.right.acls().contains(&acl.right)
@@ -37,35 +37,35 @@ fn root_everyone(tree: &Tree, acl: LocatedAcl<'_>, findings: &mut Findings) {
     };
     let others = match LocatedAcl::each(tree).filter(redundant).count() {
         0 => String::new(),
-        1 => "; one ACL below it limits nobody".to_owned(),
-        more => format!("; {more} ACLs below it limit nobody"),
+        1 => "; one ACL below it has no effect".to_owned(),
+        more => format!("; {more} ACLs below it have no effect"),
     };
     let verb = acl.right.verb();
-    let message = format!("everyone may {verb} everywhere, by the `*` of the root{others}");
-    let help = "to limit access, remove it and grant each queue to those who need it";
+    let message = format!("everyone may {verb} everywhere because of the `*` of the root{others}");
+    let help = "to limit access, remove it and grant access per queue";
     findings.about_parts(acl, codes::ROOT_EVERYONE, &message, help);
 }
 
 /// Reports any ACL of the recovery queue.
 fn recovery(acl: LocatedAcl<'_>, findings: &mut Findings) {
     let message = match acl.right {
-        Right::Submit => "nobody may submit to the recovery queue, whatever its ACLs say",
+        Right::Submit => "nobody may submit to the recovery queue, regardless of its ACLs",
         Right::Admin => {
-            "the scheduler never asks who administers the recovery queue, and its administrators may not \
+            "the scheduler never checks who administers the recovery queue, and its administrators may not \
              submit to it"
         }
     };
     findings.about_parts(acl, codes::RECOVERY_ACL, message, "remove the ACL");
 }
 
-/// The `*` that would give everyone the right without this ACL.
+/// Returns the `*` that would give everyone the right without this ACL.
 fn everyone_anyway<'t>(tree: &'t Tree, acl: LocatedAcl<'t>) -> Option<GrantingEntry<'t>> {
     let by_admin = (acl.right == Right::Submit && acl.node.grants(Right::Admin).acl.is_everyone())
         .then_some(GrantingEntry { queue: acl.id, acl: Right::Admin, entry: Match::Everyone });
     by_admin.or_else(|| all_above(tree, acl, Match::Everyone))
 }
 
-/// The entry above that grants an entry the right.
+/// Returns the entry above that already grants an entry the right.
 fn above<'t>(
     tree: &'t Tree,
     acl: LocatedAcl<'t>,
@@ -75,41 +75,42 @@ fn above<'t>(
     GrantingEntry::of_name(tree, right, acl.node.parent?, entry)
 }
 
-/// As [`above`], for all that the ACL grants: an `adminacl` also grants submit, except below the recovery
-/// queue.
+/// Like [`above`], for everything that the ACL grants. An `adminacl` also grants submit, except below the
+/// recovery queue.
 fn all_above<'t>(tree: &'t Tree, acl: LocatedAcl<'t>, entry: Match<'t>) -> Option<GrantingEntry<'t>> {
     above(tree, acl, Right::Submit, entry).and_then(|_| above(tree, acl, acl.right, entry))
 }
 
-/// Reports an ACL beside or below a `*`.
+/// Reports an ACL next to or below a `*`.
 fn everyone_above(tree: &Tree, acl: LocatedAcl<'_>, granting: GrantingEntry<'_>, findings: &mut Findings) {
     let (verb, written) = (acl.right.verb(), written(tree, granting));
-    let message = format!("{acl} changes nothing: everyone may {verb} by {written}");
+    let message = format!("{acl} has no effect: everyone may {verb} because of {written}");
     let help = if granting.queue == acl.id {
-        "remove one of the two: administrators may submit"
+        "remove one of them; administrators may submit"
     } else {
-        "an ACL cannot take away what a queue above grants: remove the `*` there, or the ACL here"
+        "an ACL cannot remove access granted by a queue above; remove the `*` there, or the ACL here"
     };
     findings.about_parts(acl, codes::EVERYONE_ABOVE, &message, help);
 }
 
-/// Reports an ACL of one space that is written to close a queue, but does not.
+/// Reports an ACL of one space, which is meant to close a queue but does not.
 fn closes_nothing(tree: &Tree, acl: LocatedAcl<'_>, findings: &mut Findings) {
     let grants = acl.grants();
     if grants.text.is_empty() || !grants.text.trim().is_empty() {
         return;
     }
     let Some(granting) = someone_above(tree, acl) else { return };
-    let who = if granting.entry == Match::Everyone { "everyone" } else { "who is named there" };
+    let who = if granting.entry == Match::Everyone { "everyone" } else { "others" };
     let (verb, written) = (acl.right.verb(), written(tree, granting));
-    let message = format!("{acl} has no names, which closes nothing: {who} may {verb} by {written}");
+    let message =
+        format!("{acl} has no names but does not close the queue: {who} may {verb} because of {written}");
     let unknown = Origin::Text(TextLocation::default());
     let origin = grants.parts.first().map_or(&unknown, |(origin, _)| origin);
-    let help = "there is no deny; grant less above, and what is needed at the queues below";
+    let help = "ACLs cannot deny; grant less above, and grant access at the queues below where it is needed";
     findings.about_part(acl, origin, codes::CLOSES_NOTHING, message, help);
 }
 
-/// The nearest ACL above that grants anyone the right.
+/// Returns the nearest entry above that grants the right to anyone.
 fn someone_above<'t>(tree: &'t Tree, acl: LocatedAcl<'t>) -> Option<GrantingEntry<'t>> {
     checked(tree, acl.right, acl.node.parent?).find_map(|(queue, node)| {
         acl.right.acls().iter().find_map(|acl| {
@@ -119,7 +120,7 @@ fn someone_above<'t>(tree: &'t Tree, acl: LocatedAcl<'t>) -> Option<GrantingEntr
     })
 }
 
-/// Reports names that are granted the same anyway, and administrators who may submit anyway.
+/// Reports names with redundant grants, and administrators who may already submit.
 fn granted_anyway(tree: &Tree, acl: LocatedAcl<'_>, findings: &mut Findings) {
     for (origin, part) in acl.parts() {
         let (mut inherited, mut repeated) = (ByWay::default(), ByWay::default());
@@ -135,24 +136,23 @@ fn granted_anyway(tree: &Tree, acl: LocatedAcl<'_>, findings: &mut Findings) {
         if inherited.count > 0 {
             let all = if inherited.count == count { "" } else { " for some" };
             let (verb, granted) = (acl.right.verb(), inherited.shown(tree));
-            let message =
-                format!("{acl} adds nothing{all}: they may {verb} by queues above already, {granted}");
-            let help = "remove them here; if others should be kept out, grant less above";
+            let message = format!("{acl} adds nothing{all}: queues above already let them {verb}, {granted}");
+            let help = "remove them here; to keep others out, grant less above";
             findings.about_part(acl, origin, codes::GRANTED_ABOVE, message, help);
         }
         if repeated.count > 0 {
             let all = if repeated.count == count { "" } else { " for some" };
             let granted = repeated.shown(tree);
-            let message = format!("in YuniKorn {acl} adds nothing{all}: they may submit already, {granted}");
-            let help = "YuniKorn uses it only to let administrators submit; remove them, unless something \
+            let message = format!("in YuniKorn {acl} adds nothing{all}: they may already submit, {granted}");
+            let help = "YuniKorn uses it only to let administrators submit; remove them unless other software \
                 else reads who administers the queue";
             findings.about_part(acl, origin, codes::ADMIN_WITHOUT_EFFECT, message, help);
         }
     }
 }
 
-/// Reports an object that grants nothing beyond another one, and not for longer. Of two that are the same, it
-/// is the second.
+/// Reports an object that grants nothing beyond another one, and not for longer. Of two equal objects, it
+/// reports the second.
 fn granted_twice(acl: LocatedAcl<'_>, findings: &mut Findings) {
     let parts: Vec<_> = acl.parts().filter(|(origin, _)| origin.object().is_some()).collect();
     let mut having: HashMap<Match<'_>, Vec<usize>> = HashMap::new();
@@ -166,29 +166,29 @@ fn granted_twice(acl: LocatedAcl<'_>, findings: &mut Findings) {
             let is_same = by.until() == origin.until() && all == part;
             lasts && part.lost(all).is_nobody() && (!is_same || **other < index)
         };
-        // An object that covers this one has all its names, so also the rarest.
+        // An object that covers this one contains all its names, including the rarest.
         let candidates = part.entries().filter_map(|entry| having.get(&entry)).min_by_key(|all| all.len());
         let by = candidates.and_then(|others| parts.get(*others.iter().find(covers)?));
         if let Some((by, _)) = by {
             let message = format!("{origin} adds nothing to {acl}: {by} grants the same");
-            let help = "delete one of them, or keep each name in one of them";
+            let help = "delete one of them, or keep each name in only one of them";
             findings.about_part(acl, origin, codes::GRANTED_TWICE, message, help);
         }
     }
 }
 
-/// The entry by which an administrator may submit without being one here.
+/// Returns the entry through which an administrator may submit even without this ACL.
 fn submits_anyway<'t>(tree: &'t Tree, acl: LocatedAcl<'t>, entry: Match<'t>) -> Option<GrantingEntry<'t>> {
     if acl.right == Right::Submit || acl.node.stops(Right::Submit) {
         return None;
     }
-    // Beside a wildcard of the administrators the submit ACL is the one that adds nothing.
+    // Next to a wildcard of the administrators, it is the submit ACL that adds nothing.
     let own = acl.node.grants(Right::Submit).acl.entry_of(entry).filter(|_| entry != Match::Everyone);
     own.map(|entry| GrantingEntry { queue: acl.id, acl: Right::Submit, entry })
         .or_else(|| above(tree, acl, Right::Submit, entry))
 }
 
-/// Entries by what grants them the same.
+/// Entries, grouped by what grants them the same.
 #[derive(Default)]
 struct ByWay<'t> {
     count: usize,
@@ -206,7 +206,7 @@ impl<'t> ByWay<'t> {
 
     fn shown(&self, tree: &Tree) -> String {
         let shown = self.by.iter().map(|((queue, acl, everyone), entries)| {
-            format!("{} by {}", list(entries), source(tree, *queue, *acl, *everyone))
+            format!("{} through {}", list(entries), source(tree, *queue, *acl, *everyone))
         });
         shown.collect::<Vec<_>>().join("; ")
     }
@@ -216,7 +216,7 @@ fn written(tree: &Tree, granting: GrantingEntry<'_>) -> String {
     source(tree, granting.queue, granting.acl, granting.entry == Match::Everyone)
 }
 
-/// ``the `*` in `submitacl` of `root` ``
+/// Returns ``the `*` in `submitacl` of `root` ``.
 fn source(tree: &Tree, queue: QueueId, acl: Right, everyone: bool) -> String {
     let star = if everyone { "the `*` in " } else { "" };
     tree.node(queue).map_or_else(String::new, |node| format!("{star}{}", acl_of(acl, &node.path)))

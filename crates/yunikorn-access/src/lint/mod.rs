@@ -1,13 +1,13 @@
-//! Finds problems of a whole tree that no single ACL shows: grants that change nothing, grants that nobody
-//! can use, names that nobody has.
+//! Finds problems of a whole tree that no single ACL shows: grants without an effect, grants that nobody can
+//! use, and names that nobody has.
 //!
-//! Everything here is a warning: `YuniKorn` accepts it. Errors of an ACL by itself are reported by
-//! [`yunikorn::acl::lint()`], those of the rest of the text by [`yunikorn::config::verdict()`], and not again
-//! here.
+//! Everything here is a warning, because `YuniKorn` accepts it. [`yunikorn::acl::lint()`] reports errors in a
+//! single ACL, and [`yunikorn::config::verdict()`] reports errors in the rest of the text; they are not
+//! repeated here.
 //!
-//! * `covered`: entries that grant what is granted anyway.
-//! * `unused`: queues that nobody can submit to, or that no application reaches by the placement rules.
-//! * `names`: names that are likely wrong, or that the admission controller lets submit as others.
+//! * `covered`: entries whose access is granted elsewhere.
+//! * `unused`: queues that nobody can submit to, or that the placement rules never reach.
+//! * `names`: names that are probably wrong, or that the admission controller lets submit as others.
 
 pub mod codes;
 mod covered;
@@ -30,29 +30,29 @@ use yunikorn::acl::{Acl, Match};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::{AclKey, Right};
 
-/// The most findings that are listed; more are only counted.
+/// Maximum number of listed findings; the others are only counted.
 pub const MAX_FINDINGS: usize = 1000;
 
-/// The most names that are listed in a message; more are only counted.
+/// Maximum number of listed names in a message; the others are only counted.
 const MAX_NAMES: usize = 6;
 
-/// An error, or an entry that does not do what it seems to do.
+/// An error, or an entry with an unexpected effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "ReportFinding")]
 pub struct Finding {
     /// The finding.
-    // Its span is one in the queues.yaml, if the entry is written there.
+    // The span refers to the queues.yaml, if the entry is written there.
     #[serde(flatten)]
     pub diagnostic: Diagnostic,
-    /// The number of the queue it is about; null when it is about the whole text, or about the settings of
-    /// the admission controller.
+    /// The number of the queue; null if the finding concerns the whole text, or the settings of the admission
+    /// controller.
     #[schemars(with = "Option<usize>")]
     pub queue: Option<QueueId>,
-    /// The ACL it is about; null when it is about the queue.
+    /// The ACL; null if the finding concerns the queue.
     #[serde(rename = "acl", serialize_with = "acl_key")]
     #[schemars(with = "Option<AclKey>")]
     pub right: Option<Right>,
-    /// The location of the finding; null when it is not known.
+    /// The location of the finding; null if it is unknown.
     #[serde(rename = "writtenIn")]
     pub origin: Option<Origin>,
 }
@@ -62,8 +62,8 @@ fn acl_key<S: Serializer>(right: &Option<Right>, serializer: S) -> Result<S::Ok,
     right.map(AclKey::from).serialize(serializer)
 }
 
-/// All findings about a tree, in the order of its queues. `known` are the existing names, as far as they are
-/// known.
+/// Returns all findings about a tree, in the order of its queues. `known` contains the existing names, if
+/// they are known.
 pub fn lint(tree: &Tree, known: &Known) -> Vec<Finding> {
     let mut findings = Findings::default();
     covered::find(tree, &mut findings);
@@ -72,12 +72,12 @@ pub fn lint(tree: &Tree, known: &Known) -> Vec<Finding> {
     findings.sorted()
 }
 
-/// The findings so far.
+/// Collects the findings.
 #[derive(Default)]
 struct Findings(Vec<Finding>);
 
 impl Findings {
-    /// Adds a finding about a queue. `head` is the location of its name.
+    /// Adds a finding about a queue. `head` is the location of the queue's name.
     fn about_queue(
         &mut self,
         queue: QueueId,
@@ -92,14 +92,14 @@ impl Findings {
         self.0.push(Finding { queue: Some(queue), right: None, origin, diagnostic });
     }
 
-    /// Adds a finding about what each object or text wrote into an ACL.
+    /// Adds a finding about each object's or text's part of an ACL.
     fn about_parts(&mut self, acl: LocatedAcl<'_>, code: Code, message: &str, help: &str) {
         for (origin, _) in acl.parts() {
             self.about_part(acl, origin, code, message, help);
         }
     }
 
-    /// Adds a finding about what one object or text wrote into an ACL.
+    /// Adds a finding about the part of an ACL that one object or text wrote.
     fn about_part(
         &mut self,
         acl: LocatedAcl<'_>,
@@ -117,12 +117,18 @@ impl Findings {
     }
 
     fn sorted(mut self) -> Vec<Finding> {
-        // A stable sort, so that findings about one ACL stay in their order.
+        // A stable sort keeps findings about the same ACL in their order.
         self.0.sort_by_key(|finding| (finding.queue, finding.right));
         let hidden = self.0.len().saturating_sub(MAX_FINDINGS);
         self.0.truncate(MAX_FINDINGS);
         if hidden > 0 {
-            self.about_queue(QueueId::ROOT, None, codes::MORE, unlisted(hidden), "correct those above first");
+            self.about_queue(
+                QueueId::ROOT,
+                None,
+                codes::MORE,
+                unlisted(hidden),
+                "fix the findings above first",
+            );
         }
         self.0
     }
@@ -137,7 +143,7 @@ struct LocatedAcl<'t> {
 }
 
 impl<'t> LocatedAcl<'t> {
-    /// Both ACLs of every queue.
+    /// Iterates over both ACLs of every queue.
     fn each(tree: &'t Tree) -> impl Iterator<Item = Self> {
         tree.queues().flat_map(|(id, node)| Right::ALL.map(|right| Self { id, node, right }))
     }
@@ -150,7 +156,7 @@ impl<'t> LocatedAcl<'t> {
         self.node.grants(self.right)
     }
 
-    /// The parts of it that each object or text wrote, as far as they grant anything.
+    /// Returns the parts that objects and texts wrote, if they grant anything.
     fn parts(self) -> impl Iterator<Item = (&'t Origin, &'t Acl)> {
         let grants = self.grants();
         let in_force = |part: &Acl| part.is_everyone() || (!grants.acl.is_everyone() && !part.is_nobody());
@@ -164,12 +170,12 @@ impl fmt::Display for LocatedAcl<'_> {
     }
 }
 
-/// `submitacl` of `root.prod`
+/// Returns `submitacl` of `root.prod`.
 fn acl_of(right: Right, queue: &QueuePath) -> String {
     format!("`{}` of {}", right.key(), quoted(queue.as_str()))
 }
 
-/// ``user `sue` ``, ``users `bob`, `sue` and group `devs` ``, `everyone`
+/// Returns ``user `sue` ``, ``users `bob`, `sue` and group `devs` ``, or `everyone`.
 fn list(entries: &[Match<'_>]) -> String {
     let (mut users, mut groups) = (Vec::new(), Vec::new());
     for entry in entries {

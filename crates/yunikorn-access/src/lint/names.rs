@@ -1,5 +1,5 @@
-//! Finds names that are likely wrong (unknown ones, users that are groups elsewhere, typing errors), and
-//! names with rights on queues that the admission controller lets submit as others.
+//! Finds names that are probably wrong (unknown names, users that are groups elsewhere, typos), and names
+//! with rights on queues that the admission controller lets submit as others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,12 +14,12 @@ use yunikorn::admission::{EXTERNAL_GROUPS, EXTERNAL_USERS, PatternList};
 use yunikorn::queue::nearest;
 use yunikorn::right::Right;
 
-/// The names that the identities of a cluster can have.
+/// The names that identities in a cluster can have.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
-    /// The users; `None` when they are not known, and then no user is checked.
+    /// The users; `None` if unknown. Users are then not checked.
     pub users: Option<Population>,
-    /// The groups, in the same way.
+    /// The groups, likewise.
     pub groups: Option<Population>,
 }
 
@@ -28,7 +28,7 @@ pub struct Known {
 pub struct Population {
     /// Exact names.
     pub names: BTreeSet<String>,
-    /// Expressions that match further names, anywhere in them unless anchored.
+    /// Expressions for further names. They match anywhere in a name unless anchored.
     pub patterns: Vec<GoRegex>,
 }
 
@@ -64,13 +64,13 @@ impl<'t> Name<'t> {
         if self.is_group { "group" } else { "user" }
     }
 
-    /// The same name in the other list.
+    /// Returns the same name in the other list.
     fn other(self) -> Self {
         Self { is_group: !self.is_group, ..self }
     }
 }
 
-/// The uses of a name: several objects may have written it into one ACL.
+/// The uses of a name. Several objects may have written it into the same ACL.
 type Uses<'t> = BTreeMap<Name<'t>, Vec<(LocatedAcl<'t>, &'t Origin)>>;
 
 pub(super) fn find(tree: &Tree, known: &Known, findings: &mut Findings) {
@@ -109,30 +109,30 @@ fn uses(tree: &Tree) -> Uses<'_> {
     locations
 }
 
-/// The number of ACLs.
+/// Returns the number of ACLs.
 fn acls(locations: &[(LocatedAcl<'_>, &Origin)]) -> usize {
     locations.chunk_by(|left, right| left.0.is(right.0)).count()
 }
 
-/// The one ACL, if there is only one.
+/// Returns the ACL if there is only one.
 fn only<'t>(locations: &[(LocatedAcl<'t>, &'t Origin)]) -> Option<(LocatedAcl<'t>, &'t Origin)> {
     locations.first().copied().filter(|_| acls(locations) == 1)
 }
 
-/// Reports an alias in a text that no object wrote: it counts for nothing there. One in an object's part
-/// whose names are not known here is left alone.
+/// Reports an alias without an effect, that is, in a text that no object wrote. An alias in an object's part
+/// is ignored even if its name is unknown here.
 fn alias_named(name: Name<'_>, locations: &[(LocatedAcl<'_>, &Origin)], findings: &mut Findings) {
     for (acl, origin) in locations.iter().filter(|(_, origin)| matches!(origin, Origin::Text(_))) {
         let message = format!("{acl} names the group {}, which has the form of an alias", quoted(name.text));
-        let help = "name the user or the group itself, in a QueueAcl";
+        let help = "write the user or group itself in a QueueAcl";
         findings.about_part(*acl, origin, ALIAS, message, help);
     }
 }
 
-/// Maximum number of known names that all unknown ones are compared with.
+/// Maximum number of comparisons between known and unknown names.
 const MAX_COMPARED: usize = 5_000_000;
 
-/// Reports a name that is none of the known ones, once for all its uses.
+/// Reports an unknown name at all its uses.
 fn unknown(
     name: Name<'_>,
     uses: &Uses<'_>,
@@ -142,25 +142,27 @@ fn unknown(
 ) {
     let (kind, text) = (name.kind(), quoted(name.text));
     let help = if uses.contains_key(&name.other()) {
-        "other ACLs have it in the other list: users stand before the space, groups behind it".to_owned()
+        "other ACLs contain it in the other list; users come before the space, groups after it".to_owned()
     } else {
-        // There may be a hundred thousand known names, and they are only searched when the result matters.
+        // There may be a hundred thousand known names, and they are searched only if the result is needed.
         let candidates = known.names.iter().map(String::as_str);
         let candidates = candidates.take(MAX_COMPARED.saturating_sub(*compared));
         *compared = compared.saturating_add(known.names.len());
         match nearest(candidates, name.text) {
-            Some(near) => format!("write {} if that is meant", quoted(near)),
-            None => format!("write the name as the identity provider sends it, or make the {kind} known"),
+            Some(near) => format!("did you mean {}?", quoted(near)),
+            None => format!(
+                "write the name as the identity provider sends it, or add the {kind} to the known names"
+            ),
         }
     };
     for (acl, origin) in uses.get(&name).into_iter().flatten() {
-        let message = format!("{acl} names the {kind} {text}, which is not known");
+        let message = format!("{acl} names the unknown {kind} {text}");
         findings.about_part(*acl, origin, codes::NAME_UNKNOWN, message, &help);
     }
 }
 
-/// Reports a group with the name of a known user, or a user with that of a known group, when nothing else is
-/// known about it.
+/// Reports a group with the name of a known user, or a user with the name of a known group, if nothing else
+/// is known about it.
 fn known_otherwise(
     name: Name<'_>,
     locations: &[(LocatedAcl<'_>, &Origin)],
@@ -171,25 +173,25 @@ fn known_otherwise(
         return false;
     }
     let help = if name.is_group {
-        "write the user before the space: a user is in a group of its own name only where there is no \
+        "write the user before the space; a user is in a group of the same name only if there is no \
          resolver and no groups are sent"
     } else {
-        "write the group behind the space"
+        "write the group after the space"
     };
     for (acl, origin) in locations {
         let (text, kind, other) = (quoted(name.text), name.kind(), name.other().kind());
-        let message = format!("{text} is a {kind} in {acl}, and a {other} is known by that name");
+        let message = format!("{text} is a {kind} in {acl}, but the known name is a {other}");
         findings.about_part(*acl, origin, codes::USER_OR_GROUP, message, help);
     }
     true
 }
 
-/// Reports a user in one ACL that is a group in others, or the other way round. Where one ACL has both, they
-/// count as two names.
+/// Reports a name that is a user in one ACL but a group in others, or the other way round. If one ACL
+/// contains both, they are different names.
 fn other_kind(name: Name<'_>, uses: &Uses<'_>, findings: &mut Findings) -> bool {
     let (Some(locations), Some(others)) = (uses.get(&name), uses.get(&name.other())) else { return false };
     let (Some((acl, origin)), Some((first, _))) = (only(locations), others.first()) else { return false };
-    // Of two names with one use each, the user is reported, because a space that YAML lost makes users of
+    // If both have one use, the user is reported, because YAML may have lost the space that makes them
     // groups.
     let more = acls(others).saturating_sub(1);
     let is_rarer = more > 0 || !name.is_group;
@@ -198,32 +200,32 @@ fn other_kind(name: Name<'_>, uses: &Uses<'_>, findings: &mut Findings) -> bool 
     }
     let more = if more > 0 { format!(" and {}", plural(more, "more ACL")) } else { String::new() };
     let (text, kind, other) = (quoted(name.text), name.kind(), name.other().kind());
-    let message = format!("{text} is a {kind} in {acl}, and a {other} in {first}{more}");
-    let help = "users stand before the space, groups behind it; quoted, groups alone begin with a space: `\" \
+    let message = format!("{text} is a {kind} in {acl}, but a {other} in {first}{more}");
+    let help = "users come before the space, groups after it; groups without users begin with a quoted space: `\" \
         devs\"`";
     findings.about_part(acl, origin, codes::USER_OR_GROUP, message, help);
     true
 }
 
-/// Reports a name with one use that is like one with more uses.
+/// Reports a name with a single use that is similar to a name with more uses.
 fn slip(name: Name<'_>, locations: &[(LocatedAcl<'_>, &Origin)], slips: &Slips<'_>, findings: &mut Findings) {
     let Some((acl, origin)) = only(locations) else { return };
     let Some((near, count)) = slips.meant(name) else { return };
-    let case = if near.eq_ignore_ascii_case(name.text) { ": case matters" } else { "" };
+    let case = if near.eq_ignore_ascii_case(name.text) { "; names are case-sensitive" } else { "" };
     let (kind, text, near, acls) = (name.kind(), quoted(name.text), quoted(near), plural(count, "ACL"));
-    let message = format!("the {kind} {text} stands in {acl} only, and {near} in {acls}{case}");
-    findings.about_part(acl, origin, codes::NAME_SLIP, message, &format!("write {near} if that is meant"));
+    let message = format!("the {kind} {text} is only in {acl}, but {near} is in {acls}{case}");
+    findings.about_part(acl, origin, codes::NAME_SLIP, message, &format!("did you mean {near}?"));
 }
 
-/// Names that are in several ACLs, indexed by the text that remains when one letter is taken out: names that
-/// are one letter apart share such a text, so that not every pair has to be compared.
+/// Names in several ACLs, indexed by their text without one letter. Names that differ by one letter share
+/// such a text, so that not all pairs must be compared.
 struct Slips<'t> {
     frequent: HashMap<(bool, String), Vec<(&'t str, usize)>>,
 }
 
-/// The longest name that is examined, because each name adds as many texts as it has letters.
+/// Maximum length of a compared name, because a name adds as many texts as it has letters.
 const MAX_NAME: usize = 64;
-/// The shortest word that is compared. Shorter ones mostly differ on purpose: `team-a`, `team-b`.
+/// Minimum length of a compared word. Shorter words usually differ on purpose: `team-a`, `team-b`.
 const MIN_WORD: usize = 4;
 
 impl<'t> Slips<'t> {
@@ -237,7 +239,7 @@ impl<'t> Slips<'t> {
         Self { frequent }
     }
 
-    /// The name that was meant, if it is clear, and the number of its uses.
+    /// Returns the intended name, if it is unambiguous, and the number of its uses.
     fn meant(&self, name: Name<'_>) -> Option<(&'t str, usize)> {
         let frequent = keys(name).filter_map(|key| self.frequent.get(&key)).flatten().copied();
         let candidates: BTreeMap<&str, usize> =
@@ -247,7 +249,7 @@ impl<'t> Slips<'t> {
     }
 }
 
-/// The name without case, and without any one of its letters.
+/// Returns the name in lower case, itself and with each letter removed.
 fn keys(name: Name<'_>) -> impl Iterator<Item = (bool, String)> {
     let is_group = name.is_group;
     let lower = name.text.to_ascii_lowercase();
@@ -258,7 +260,7 @@ fn keys(name: Name<'_>) -> impl Iterator<Item = (bool, String)> {
     shorter.into_iter().chain([lower]).filter(|key| !key.is_empty()).map(move |key| (is_group, key))
 }
 
-/// Returns whether two names differ as by a typing error: not in their numbers, and not in a short word.
+/// Returns whether the difference looks like a typo. Differences in numbers and short words do not.
 fn is_slip(left: &str, right: &str) -> bool {
     let (left, right) = (left.to_ascii_lowercase(), right.to_ascii_lowercase());
     let words = |name: &str| -> Vec<String> {
@@ -270,14 +272,14 @@ fn is_slip(left: &str, right: &str) -> bool {
     let digits = |name: &str| name.chars().filter(char::is_ascii_digit).collect::<String>();
     let (a, b) = (words(&left), words(&right));
     let long = |(a, b): (&String, &String)| a == b || (a.len() >= MIN_WORD && b.len() >= MIN_WORD);
-    // `data-eng` and `dataeng` have different words and the same letters.
+    // `data-eng` and `dataeng` have different words but the same letters.
     let alike = if a.len() == b.len() { a.iter().zip(&b).all(long) } else { a.concat() == b.concat() };
     alike && digits(&left) == digits(&right)
 }
 
-/// Returns a warning for each expression of a list of `YuniKorn`'s admission controller that matches names in
-/// ACLs. Its span is the expression in the text of the list. Names that may submit to the root gain no queue
-/// by it, and are left out.
+/// Returns a warning for each expression in a list of `YuniKorn`'s admission controller that matches names in
+/// ACLs. The span is the expression in the text of the list. Names that may submit to the root gain nothing
+/// from it and are ignored.
 pub fn trusted_names(tree: &Tree, key: &str, text: &str) -> Vec<Diagnostic> {
     if ![EXTERNAL_GROUPS, EXTERNAL_USERS].contains(&key) {
         return Vec::new();
@@ -305,15 +307,15 @@ pub fn trusted_names(tree: &Tree, key: &str, text: &str) -> Vec<Diagnostic> {
         let (_, (_, queue)) = matched.first()?;
         let trusted: Vec<Match<'_>> = matched.iter().map(|(_, (entry, _))| *entry).collect();
         let queues = match trusted.len() {
-            1 => format!("which ACLs let use {queue}"),
-            count => format!("{}, which ACLs let use {queue} and others", plural(count, "name")),
+            1 => format!("which has access to {queue}"),
+            count => format!("{} with access to {queue} and other queues", plural(count, "name")),
         };
         let message = format!(
-            "the expression {} trusts {}, {queues}: they submit as anyone, and so to every queue",
+            "the expression {} trusts {}, {queues}: they can submit as anyone, and so to every queue",
             quoted(pattern.as_str()),
             list(&trusted)
         );
-        let help = "an ACL is enough to use a queue: remove them from the list, which is for front ends that submit \
+        let help = "access to a queue only requires an ACL; remove them from the list, which is for front ends that submit \
                     for others";
         Some(Diagnostic::warning(TENANT_TRUSTED, message).at(span).help(help))
     });
@@ -338,28 +340,28 @@ mod tests {
     }
 
     #[test]
-    fn names_with_queues_that_lists_trust_are_reported() {
+    fn trusted_names_with_queues_are_reported() {
         let groups = found(EXTERNAL_GROUPS, "^livy$, ^red-team$,team", "");
         let [(first, red), (second, both)] = groups.as_slice() else { panic!("{groups:?}") };
         assert_eq!((first.as_str(), second.as_str()), ("^red-team$", "team"));
         assert!(
-            red.contains("trusts group `red-team`, which ACLs let use `root.red`: they submit as"),
+            red.contains("trusts group `red-team`, which has access to `root.red`: they can submit as"),
             "{red}"
         );
         assert!(
-            both.contains("groups `blue-team`, `red-team`, 2 names, which ACLs let use `root.blue`"),
+            both.contains("groups `blue-team`, `red-team`, 2 names with access to `root.blue`"),
             "{both}"
         );
         assert!(
             matches!(found(EXTERNAL_USERS, "^r", "").as_slice(), [(_, said)] if said.contains("user `rita`"))
         );
-        // A user is no group, and the list of controllers is not looked at.
+        // A user is not a group, and the list of controllers is not checked.
         assert_eq!(found(EXTERNAL_GROUPS, "^rita$", ""), []);
         assert_eq!(found("admissionController.accessControl.systemUsers", "^rita$", ""), []);
     }
 
     #[test]
-    fn names_that_may_submit_to_the_root_are_not() {
+    fn names_with_submit_on_the_root_are_not_reported() {
         assert_eq!(found(EXTERNAL_GROUPS, "^red-team$", "adminacl: ' red-team',"), []);
         assert_eq!(found(EXTERNAL_GROUPS, "^red-team$", "submitacl: '*',").len(), 1);
         assert_eq!(found(EXTERNAL_GROUPS, "^(red", ""), []);

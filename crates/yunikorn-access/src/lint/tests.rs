@@ -13,7 +13,7 @@ fn path(tree: &Tree, finding: &Finding) -> String {
     tree.node(finding.queue.expect("a queue")).expect("of the tree").path.to_string()
 }
 
-/// The findings as `code queue acl`, and the messages.
+/// Returns the findings as `code queue acl`, with the messages.
 fn reported<'f>(tree: &Tree, findings: &'f [Finding]) -> Vec<(String, &'f str)> {
     let location = |finding: &Finding| {
         let right = finding.right.map_or("queue", Right::key);
@@ -26,7 +26,7 @@ fn nothing_known(tree: &Tree) -> Vec<Finding> {
     lint(tree, &Known::default())
 }
 
-/// Checks that these are the findings.
+/// Checks that there are exactly these findings.
 fn finds(queues: &[Queue<'_>], expected: &[(&str, &str)]) {
     let tree = tree(queues);
     let findings = nothing_known(&tree);
@@ -37,7 +37,7 @@ fn finds(queues: &[Queue<'_>], expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn an_alias_in_a_text_is_reported_and_one_of_an_object_is_its_name() {
+fn alias_in_a_text_is_reported_and_in_an_object_shown_as_its_name() {
     let spark = alias(Kind::User, "system:serviceaccount:spark:driver");
     let submit = format!("sue devs,{spark}");
     let mut tree = tree(&[("root", "", "boss"), ("root.prod", &submit, "")]);
@@ -53,12 +53,12 @@ fn an_alias_in_a_text_is_reported_and_one_of_an_object_is_its_name() {
     let mut aliased = Aliased::default();
     aliased.add(&["system:serviceaccount:spark:driver".to_owned()], &[]);
     tree.name_aliases(aliased.into());
-    // The account is none of the known users.
+    // The account is not a known user.
     assert_eq!(numbers(&tree), [(7210, false)]);
 }
 
 #[test]
-fn an_alias_that_is_granted_above_is_shown_as_its_name() {
+fn alias_granted_above_is_shown_as_its_name() {
     let name = "system:serviceaccount:spark:driver";
     let submit = format!("sue {}", alias(Kind::User, name));
     let mut tree = tree(&[("root", &submit, ""), ("root.prod", &submit, "")]);
@@ -72,27 +72,27 @@ fn an_alias_that_is_granted_above_is_shown_as_its_name() {
 }
 
 #[test]
-fn a_wildcard_above_makes_an_acl_redundant() {
+fn wildcard_above_makes_an_acl_redundant() {
     finds(
         &[("root", "*", ""), ("root.a", "sue", " devs"), ("root.a.x", " ", "")],
         &[
             (
                 "7201 root submitacl",
-                "everyone may submit everywhere, by the `*` of the root; one ACL below it limits nobody",
+                "everyone may submit everywhere because of the `*` of the root; one ACL below it has no effect",
             ),
             (
                 "7202 root.a submitacl",
-                "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `submitacl` of \
+                "`submitacl` of `root.a` has no effect: everyone may submit because of the `*` in `submitacl` of \
                  `root`",
             ),
             (
                 "7205 root.a adminacl",
-                "in YuniKorn `adminacl` of `root.a` adds nothing: they may submit already, group `devs` by \
+                "in YuniKorn `adminacl` of `root.a` adds nothing: they may already submit, group `devs` through \
                  the `*` in `submitacl` of `root`",
             ),
             (
                 "7204 root.a.x submitacl",
-                "`submitacl` of `root.a.x` has no names, which closes nothing: who is named there may submit by \
+                "`submitacl` of `root.a.x` has no names but does not close the queue: others may submit because of \
                  `submitacl` of `root.a`",
             ),
         ],
@@ -101,7 +101,7 @@ fn a_wildcard_above_makes_an_acl_redundant() {
         &[("root", " ", ""), ("root.a", "sue", "*")],
         &[(
             "7202 root.a submitacl",
-            "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `adminacl` of \
+            "`submitacl` of `root.a` has no effect: everyone may submit because of the `*` in `adminacl` of \
              `root.a`",
         )],
     );
@@ -109,16 +109,16 @@ fn a_wildcard_above_makes_an_acl_redundant() {
 }
 
 #[test]
-fn a_wildcard_at_the_root_is_reported_with_the_acls_that_limit_nobody() {
-    let everyone = "everyone may submit everywhere, by the `*` of the root";
+fn wildcard_at_the_root_is_reported_with_acls_without_effect() {
+    let everyone = "everyone may submit everywhere because of the `*` of the root";
     finds(&[("root", "*", ""), ("root.a", "", ""), ("root.b", "", "")], &[("7201 root submitacl", everyone)]);
     finds(
         &[("root", "*", ""), ("root.a", "sue", ""), ("root.b", "", "")],
         &[
-            ("7201 root submitacl", &format!("{everyone}; one ACL below it limits nobody")),
+            ("7201 root submitacl", &format!("{everyone}; one ACL below it has no effect")),
             (
                 "7202 root.a submitacl",
-                "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `submitacl` of \
+                "`submitacl` of `root.a` has no effect: everyone may submit because of the `*` in `submitacl` of \
                  `root`",
             ),
         ],
@@ -126,29 +126,29 @@ fn a_wildcard_at_the_root_is_reported_with_the_acls_that_limit_nobody() {
 }
 
 #[test]
-fn a_wildcard_at_the_root_is_reported_with_no_acl_that_limits() {
+fn wildcard_at_the_root_is_reported_without_effective_acls() {
     let reported = |queues: &[Queue<'_>]| {
         let mut found = nothing_known(&tree(queues)).into_iter();
         let found = found.find(|finding| finding.diagnostic.code == codes::ROOT_EVERYONE);
         found.map(|finding| finding.diagnostic.message).expect("a wildcard at the root")
     };
-    let submit = "everyone may submit everywhere, by the `*` of the root";
-    let administer = "everyone may administer everywhere, by the `*` of the root";
-    // The right to submit does not let anyone administer.
+    let submit = "everyone may submit everywhere because of the `*` of the root";
+    let administer = "everyone may administer everywhere because of the `*` of the root";
+    // The right to submit does not include administering.
     assert_eq!(reported(&[("root", "*", ""), ("root.a", "", "ann"), ("root.b", "", "bob")]), submit);
-    // No grant above the recovery queue reaches the queues below it.
+    // Grants above the recovery queue do not reach the queues below it.
     assert_eq!(
         reported(&[("root", "*", ""), ("root.@recovery@", "", ""), ("root.@recovery@.a", "sue", "")]),
         submit
     );
     assert_eq!(
         reported(&[("root", "", "*"), ("root.a", "sue", "ann")]),
-        format!("{administer}; 2 ACLs below it limit nobody")
+        format!("{administer}; 2 ACLs below it have no effect")
     );
 }
 
 #[test]
-fn what_to_remove_depends_on_where_the_wildcard_stands() {
+fn help_depends_on_the_queue_of_the_wildcard() {
     let help = |queues: &[Queue<'_>]| {
         let findings = nothing_known(&tree(queues));
         let about = findings.iter().find(|finding| finding.diagnostic.code == codes::EVERYONE_ABOVE);
@@ -156,16 +156,16 @@ fn what_to_remove_depends_on_where_the_wildcard_stands() {
     };
     assert_eq!(
         help(&[("root", " ", ""), ("root.a", "sue", "*")]).as_deref(),
-        Some("remove one of the two: administrators may submit")
+        Some("remove one of them; administrators may submit")
     );
     assert_eq!(
         help(&[("root", "*", ""), ("root.a", "sue", "")]).as_deref(),
-        Some("an ACL cannot take away what a queue above grants: remove the `*` there, or the ACL here")
+        Some("an ACL cannot remove access granted by a queue above; remove the `*` there, or the ACL here")
     );
 }
 
 #[test]
-fn of_the_objects_of_an_acl_the_one_with_the_wildcard_is_reported() {
+fn object_with_the_wildcard_is_reported() {
     let mut tree = tree(&[("root", "*", ""), ("root.a", "", "")]);
     let object = Origin::Object { kind: "QueueAcl", name: "sue".to_owned(), until: None };
     tree.attribute(&QueuePath::root(), Right::Submit, object, &acl::parse("sue").unwrap());
@@ -176,7 +176,7 @@ fn of_the_objects_of_an_acl_the_one_with_the_wildcard_is_reported() {
 }
 
 #[test]
-fn names_that_are_granted_above_add_nothing() {
+fn names_granted_above_add_nothing() {
     finds(
         &[
             ("root", " ", " ops"),
@@ -187,25 +187,24 @@ fn names_that_are_granted_above_add_nothing() {
         &[
             (
                 "7205 root.a adminacl",
-                "in YuniKorn `adminacl` of `root.a` adds nothing for some: they may submit already, user \
-                 `bob` by `submitacl` of `root.a`",
+                "in YuniKorn `adminacl` of `root.a` adds nothing for some: they may already submit, user \
+                 `bob` through `submitacl` of `root.a`",
             ),
             (
                 "7203 root.a.x submitacl",
-                "`submitacl` of `root.a.x` adds nothing for some: they may submit by queues above already, \
-                 group `ops` by `adminacl` of `root`; user `sue` and group `devs` by `submitacl` of `root.a`",
+                "`submitacl` of `root.a.x` adds nothing for some: queues above already let them submit, \
+                 group `ops` through `adminacl` of `root`; user `sue` and group `devs` through `submitacl` of `root.a`",
             ),
             (
                 "7203 root.a.y submitacl",
-                "`submitacl` of `root.a.y` adds nothing: they may submit by queues above already, user `bob` \
-                 by `submitacl` of `root.a`",
+                "`submitacl` of `root.a.y` adds nothing: queues above already let them submit, user `bob` through `submitacl` of `root.a`",
             ),
         ],
     );
 }
 
 #[test]
-fn findings_stand_where_the_entry_is_written() {
+fn findings_have_the_location_of_the_entry() {
     let queues = [("root", "sue", ""), ("root.a", "sue,bob", "")];
     let text = text(&queues);
     let findings = nothing_known(&tree(&queues));
@@ -222,17 +221,17 @@ fn findings_stand_where_the_entry_is_written() {
 }
 
 #[test]
-fn the_recovery_queue_takes_no_acl() {
+fn acl_of_the_recovery_queue_is_reported() {
     finds(
         &[("root", "sue", ""), ("root.@recovery@", "*", "sue")],
         &[
             (
                 "7208 root.@recovery@ submitacl",
-                "nobody may submit to the recovery queue, whatever its ACLs say",
+                "nobody may submit to the recovery queue, regardless of its ACLs",
             ),
             (
                 "7208 root.@recovery@ adminacl",
-                "the scheduler never asks who administers the recovery queue, and its administrators may not \
+                "the scheduler never checks who administers the recovery queue, and its administrators may not \
                  submit to it",
             ),
         ],
@@ -240,8 +239,8 @@ fn the_recovery_queue_takes_no_acl() {
 }
 
 #[test]
-fn queues_to_which_nobody_may_submit_are_reported_by_the_topmost() {
-    let nobody = "neither they nor the queues above grant it to anyone";
+fn subtree_without_submitters_is_reported_at_its_top() {
+    let nobody = "no ACL there or above grants submit to anyone";
     let whole = format!("nobody may submit to `root` and 2 queues below it: {nobody}");
     finds(&[("root", "", ""), ("root.a", "", ""), ("root.b", "", "")], &[("7209 root queue", &whole)]);
     let part = format!("nobody may submit to `root.a` and 1 queue below it: {nobody}");
@@ -255,14 +254,14 @@ fn queues_to_which_nobody_may_submit_are_reported_by_the_topmost() {
         ],
         &[("7209 root.a queue", &part)],
     );
-    let leaf = "nobody may submit to `root.a`: neither it nor the queues above grant it to anyone";
+    let leaf = "nobody may submit to `root.a`: no ACL there or above grants submit to anyone";
     finds(&[("root", "", ""), ("root.a", "", ""), ("root.b", "sue", "")], &[("7209 root.a queue", leaf)]);
     finds(&[("root", " ", ""), ("root.a", "", "")], &[]);
 }
 
-/// An object without an effect of its own is found, unless it lasts longer than the other.
+/// An object without an effect is reported, unless it lasts longer than the other.
 #[test]
-fn an_object_that_another_one_covers_is_found() {
+fn object_covered_by_another_is_reported() {
     let found = |objects: &[(&str, &str, Option<i64>)]| {
         let mut tree = tree(&[("root", "", ""), ("root.a", "sue,bob devs", "")]);
         for (name, granted, until) in objects {
@@ -292,10 +291,10 @@ fn an_object_that_another_one_covers_is_found() {
 }
 
 #[test]
-fn a_queue_without_acls_is_found_at_its_name() {
+fn queue_without_acls_is_reported_at_its_name() {
     for (text, expected) in [
         ("[{name: root, queues: [{submitacl: sue, name: a}, {name: b}]}]", "b"),
-        // Without a root in the text it is found at the first queue.
+        // Without a root in the text, the finding is at the first queue.
         ("[{name: a}, {name: b}]", "a"),
     ] {
         let text = format!("partitions: [{{name: default, queues: {text}}}]");
@@ -308,7 +307,7 @@ fn a_queue_without_acls_is_found_at_its_name() {
     }
 }
 
-/// The findings of queues with these rules.
+/// Returns the findings about queues with these rules.
 fn found_with_rules(rules: &str, queues: &str) -> (Tree, Vec<Finding>) {
     let text = format!(
         "partitions: [{{name: default, placementrules: {rules}, queues: [{{name: root, submitacl: ' ', \
@@ -319,14 +318,14 @@ fn found_with_rules(rules: &str, queues: &str) -> (Tree, Vec<Finding>) {
     (tree, findings)
 }
 
-/// The same as code and queue.
+/// Returns these findings as code and queue.
 fn with_rules(rules: &str, queues: &str) -> Vec<(u16, String)> {
     let (tree, findings) = found_with_rules(rules, queues);
     findings.iter().map(|finding| (finding.diagnostic.code.number, path(&tree, finding))).collect()
 }
 
 #[test]
-fn a_parent_without_a_leaf_helps_nobody_unless_a_rule_creates_one() {
+fn parent_without_a_leaf_is_reported_unless_a_rule_creates_one() {
     let queues = "[{name: a, parent: true, submitacl: sue, queues: [{name: x, parent: true, adminacl: \
         bob}]}, {name: b, submitacl: bob}]";
     let both = [(7206, "root.a".to_owned()), (7206, "root.a.x".to_owned())];
@@ -335,7 +334,7 @@ fn a_parent_without_a_leaf_helps_nobody_unless_a_rule_creates_one() {
         ("[{name: provided}]", &both),
         ("[{name: provided, create: true}]", &[]),
         ("[{name: tag, value: queue, create: true}, {name: provided}]", &[]),
-        // Creates below the root only.
+        // Creates queues only below the root.
         ("[{name: provided}, {name: tag, value: namespace, create: true}]", &both),
         ("[{name: provided}, {name: fixed, value: root.c, create: true}]", &both),
         ("[{name: provided}, {name: fixed, value: root.a.new, create: true}]", &both[1..]),
@@ -347,7 +346,7 @@ fn a_parent_without_a_leaf_helps_nobody_unless_a_rule_creates_one() {
 }
 
 #[test]
-fn of_a_parent_without_a_leaf_it_is_reported_whether_rules_create_queues_elsewhere() {
+fn message_about_a_parent_without_a_leaf_depends_on_rules_that_create_queues() {
     let queues = "[{name: a, parent: true, submitacl: sue}, {name: b, submitacl: bob}]";
     for (rules, end) in [
         ("[]", "no placement rule creates queues"),
@@ -358,7 +357,7 @@ fn of_a_parent_without_a_leaf_it_is_reported_whether_rules_create_queues_elsewhe
         ),
     ] {
         let message = format!(
-            "`submitacl` of `root.a` helps nobody: the queue is a parent without a leaf below it, and {end}"
+            "`submitacl` of `root.a` has no effect: the queue is a parent without a leaf below it, and {end}"
         );
         let (tree, findings) = found_with_rules(rules, queues);
         assert_eq!(
@@ -370,21 +369,21 @@ fn of_a_parent_without_a_leaf_it_is_reported_whether_rules_create_queues_elsewhe
 }
 
 #[test]
-fn a_queue_to_which_no_rule_leads_helps_nobody() {
+fn queue_that_no_rule_reaches_is_reported() {
     let queues = "[{name: A, parent: true, submitacl: sue, queues: [{name: x, submitacl: bob}]}, {name: b, \
         submitacl: bob}, {name: default, submitacl: al}]";
     let of = |queues: &[&str]| queues.iter().map(|queue| (7207, (*queue).to_owned())).collect::<Vec<_>>();
     let cases: [(&str, &[&str]); 9] = [
         ("[{name: provided}]", &[]),
         ("[{name: tag, value: namespace.parentqueue}]", &[]),
-        // One name below the root, of any user or namespace.
+        // One name below the root, for any user or namespace.
         ("[{name: user}]", &["root.a", "root.a.x"]),
         ("[{name: TAG, value: Namespace}]", &["root.a", "root.a.x"]),
         ("[{name: fixed, value: b}]", &["root.a", "root.a.x"]),
         ("[{name: fixed, value: root.a.x, create: true}]", &["root.b"]),
         ("[{name: user, create: true, parent: {name: fixed, value: a}}]", &["root.b"]),
         ("[{name: user, parent: {name: provided, create: true}}]", &[]),
-        // Taken for a full path, but the rule below adds the root in front.
+        // The value looks like a full path, but the next rule puts the root before it.
         ("[{name: user, create: true, parent: {name: fixed, value: rooty, create: true}}]", &[]),
     ];
     for (rules, expected) in cases {
@@ -393,7 +392,7 @@ fn a_queue_to_which_no_rule_leads_helps_nobody() {
 }
 
 #[test]
-fn names_that_are_likely_wrong_are_reported_where_they_stand() {
+fn suspicious_names_are_reported_with_their_location() {
     finds(
         &[
             ("root", " ", ""),
@@ -420,12 +419,12 @@ fn names_that_are_likely_wrong_are_reported_where_they_stand() {
             ),
         ],
     );
-    // Of two names with one use each the user is reported, and else the rarer one.
+    // If two names have one use each, the user is reported, otherwise the rarer one.
     finds(
         &[("root", " ", ""), ("root.a", "devs", ""), ("root.b", " devs", "")],
         &[(
             "7211 root.a submitacl",
-            "`devs` is a user in `submitacl` of `root.a`, and a group in `submitacl` of `root.b`",
+            "`devs` is a user in `submitacl` of `root.a`, but a group in `submitacl` of `root.b`",
         )],
     );
     finds(
@@ -436,12 +435,12 @@ fn names_that_are_likely_wrong_are_reported_where_they_stand() {
              ACL",
         )],
     );
-    // One ACL has both, so they are two.
+    // One ACL contains both, so they are different names.
     finds(&[("root", " ", ""), ("root.a", "admin admin", ""), ("root.b", "admin", "")], &[]);
 }
 
 #[test]
-fn names_that_differ_on_purpose_are_not_slips() {
+fn names_that_differ_on_purpose_are_not_typos() {
     let cases = [
         ("team-a", "team-b", false),
         ("dev1", "dev2", false),
@@ -468,7 +467,7 @@ fn names_that_differ_on_purpose_are_not_slips() {
 }
 
 #[test]
-fn an_acl_of_several_objects_is_counted_once() {
+fn acl_of_several_objects_is_counted_once() {
     let mut tree = tree(&[("root", " ", ""), ("root.a", "devs", ""), ("root.b", " devs", "")]);
     let path = QueuePath::parse("root.b").expect("path");
     for name in ["one", "two"] {
@@ -480,12 +479,12 @@ fn an_acl_of_several_objects_is_counted_once() {
     let found = findings.iter().find(about_names).expect("a finding");
     assert_eq!(
         found.diagnostic.message,
-        "`devs` is a user in `submitacl` of `root.a`, and a group in `submitacl` of `root.b`"
+        "`devs` is a user in `submitacl` of `root.a`, but a group in `submitacl` of `root.b`"
     );
 }
 
 #[test]
-fn names_that_are_not_known_are_reported_with_the_nearest_that_is() {
+fn unknown_name_is_reported_with_the_nearest_known_one() {
     let queues = [("root", " ", ""), ("root.a", "sue,bot-7 devs", ""), ("root.b", "seu devs,ops", "")];
     let population = |names: &[&str], patterns: &[&str]| Population {
         names: names.iter().map(ToString::to_string).collect::<BTreeSet<_>>(),
@@ -496,12 +495,9 @@ fn names_that_are_not_known_are_reported_with_the_nearest_that_is() {
     let findings = lint(&of_queues, &known);
     assert_eq!(
         reported(&of_queues, &findings),
-        [(
-            "7210 root.b submitacl".to_owned(),
-            "`submitacl` of `root.b` names the user `seu`, which is not known"
-        )]
+        [("7210 root.b submitacl".to_owned(), "`submitacl` of `root.b` names the unknown user `seu`")]
     );
-    assert_eq!(findings[0].diagnostic.help.as_deref(), Some("write `sue` if that is meant"));
+    assert_eq!(findings[0].diagnostic.help.as_deref(), Some("did you mean `sue`?"));
     let queues = [("root", " ", ""), ("root.a", " sue,qa", "")];
     let known = Known { users: Some(population(&["sue"], &[])), groups: None };
     let of_queues = tree(&queues);
@@ -510,7 +506,7 @@ fn names_that_are_not_known_are_reported_with_the_nearest_that_is() {
         reported(&of_queues, &findings),
         [(
             "7211 root.a submitacl".to_owned(),
-            "`sue` is a group in `submitacl` of `root.a`, and a user is known by that name"
+            "`sue` is a group in `submitacl` of `root.a`, but the known name is a user"
         )]
     );
     let help = findings[0].diagnostic.help.as_deref();
@@ -522,24 +518,21 @@ fn names_that_are_not_known_are_reported_with_the_nearest_that_is() {
         reported(&of_queues, &findings),
         [(
             "7211 root.a submitacl".to_owned(),
-            "`devs` is a user in `submitacl` of `root.a`, and a group is known by that name"
+            "`devs` is a user in `submitacl` of `root.a`, but the known name is a group"
         )]
     );
-    assert_eq!(findings[0].diagnostic.help.as_deref(), Some("write the group behind the space"));
+    assert_eq!(findings[0].diagnostic.help.as_deref(), Some("write the group after the space"));
     // An entry of the same name in the other list is a better hint than a similar name.
     let known = Known { users: Some(population(&["opt"], &[])), groups: None };
     let of_queues = tree(&[("root", " ", ""), ("root.a", "ops", ""), ("root.b", " ops", "")]);
     let findings = lint(&of_queues, &known);
     assert_eq!(
         reported(&of_queues, &findings),
-        [(
-            "7210 root.a submitacl".to_owned(),
-            "`submitacl` of `root.a` names the user `ops`, which is not known"
-        )]
+        [("7210 root.a submitacl".to_owned(), "`submitacl` of `root.a` names the unknown user `ops`")]
     );
     assert_eq!(
         findings[0].diagnostic.help.as_deref(),
-        Some("other ACLs have it in the other list: users stand before the space, groups behind it")
+        Some("other ACLs contain it in the other list; users come before the space, groups after it")
     );
     let queues = [("root", " ", ""), ("root.a", "sue,bot-7 devs", ""), ("root.b", "seu devs,ops", "")];
     let known = Known { users: None, groups: Some(population(&[], &["ops"])) };
@@ -555,9 +548,13 @@ fn many_names_and_many_findings_are_counted() {
     let queues: Vec<Queue<'_>> = queues.iter().map(|(path, acl)| (path.as_str(), acl.as_str(), "")).collect();
     let findings = nothing_known(&tree(&queues));
     assert_eq!(findings.len(), MAX_FINDINGS + 1);
-    assert!(findings[0].diagnostic.message.contains(" and 14 more by"), "{}", findings[0].diagnostic.message);
+    assert!(
+        findings[0].diagnostic.message.contains(" and 14 more through"),
+        "{}",
+        findings[0].diagnostic.message
+    );
     assert_eq!(findings[MAX_FINDINGS].diagnostic.code.number, 7213);
-    assert_eq!(findings[MAX_FINDINGS].diagnostic.message, "and 200 more findings, which are not listed");
+    assert_eq!(findings[MAX_FINDINGS].diagnostic.message, "and 200 more findings, not shown");
 }
 
 fn without(tree: &Tree, taken: &[(&QueuePath, Right)]) -> Tree {
@@ -568,7 +565,7 @@ fn without(tree: &Tree, taken: &[(&QueuePath, Right)]) -> Tree {
     tree
 }
 
-/// Returns whether removing ACLs changes who may submit, and who administers.
+/// Returns whether removing ACLs changes who may submit, and who may administer.
 fn changes(tree: &Tree, taken: &[(&QueuePath, Right)]) -> (bool, bool) {
     let less = without(tree, taken);
     let names = [Match::Everyone, Match::User("u"), Match::Group("g")];
@@ -579,9 +576,9 @@ fn changes(tree: &Tree, taken: &[(&QueuePath, Right)]) -> (bool, bool) {
     (differs(Right::Submit), differs(Right::Admin))
 }
 
-/// On trees whose ACLs have one entry each, an ACL is reported as without effect if, and only if, it is.
+/// On trees whose ACLs have one entry each, exactly the ACLs without an effect are reported.
 #[test]
-fn what_is_said_to_change_nothing_is_exactly_what_changes_nothing() {
+fn reported_acls_are_exactly_the_ones_without_effect() {
     let without_effect =
         [codes::EVERYONE_ABOVE, codes::GRANTED_ABOVE, codes::ADMIN_WITHOUT_EFFECT, codes::RECOVERY_ACL];
     for shape in [["root", "root.a", "root.a.b"], ["root", "root.@recovery@", "root.@recovery@.a"]] {
@@ -596,7 +593,7 @@ fn what_is_said_to_change_nothing_is_exactly_what_changes_nothing() {
                 let said = codes.iter().any(|code| without_effect.contains(code));
                 let (submit, admin) = changes(tree, &[(&acl.node.path, acl.right)]);
                 let other = if acl.right == Right::Submit { Right::Admin } else { Right::Submit };
-                // Of two equal ACLs of one queue only one is reported.
+                // Of two equal ACLs of a queue, only one is reported.
                 if acl.grants().acl != acl.node.grants(other).acl {
                     assert_eq!(said, !submit, "{:?} {} {codes:?} {tree:?}", acl.right, acl.node.path);
                 }
@@ -607,7 +604,7 @@ fn what_is_said_to_change_nothing_is_exactly_what_changes_nothing() {
                     taken.push((&acl.node.path, acl.right));
                 }
             }
-            // Following all advice at once takes access from nobody.
+            // Following all advice at once removes nobody's access.
             assert!(!changes(tree, &taken).0, "{taken:?} {tree:?}");
         });
     }
@@ -615,7 +612,7 @@ fn what_is_said_to_change_nothing_is_exactly_what_changes_nothing() {
 
 proptest! {
     #[test]
-    fn no_tree_makes_it_panic_and_places_are_within_the_text(tree in any_tree()) {
+    fn any_tree_is_checked_with_spans_within_the_text(tree in any_tree()) {
         for finding in nothing_known(&tree) {
             prop_assert!(finding.queue.is_some_and(|queue| tree.node(queue).is_some()));
             prop_assert!(!finding.diagnostic.is_error());

@@ -21,7 +21,7 @@ pub(super) fn find(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// For each queue, true if an application can be in it or below it.
+/// For each queue, returns whether an application can be in it or below it.
 fn used(tree: &Tree, reachable: &Reachable) -> Vec<bool> {
     let by_itself = tree.queues().map(|(_, node)| {
         if node.is_leaf { reachable.leaf(&node.path) } else { reachable.creates_below(&node.path) }
@@ -36,16 +36,16 @@ fn unusable(tree: &Tree, acl: LocatedAcl<'_>, reachable: &Reachable, findings: &
     } else {
         no_leaf(acl.node, reachable)
     };
-    findings.about_parts(acl, code, &format!("{acl} helps nobody: {why}"), help);
+    findings.about_parts(acl, code, &format!("{acl} has no effect: {why}"), help);
 }
 
-/// The code, the reason why nobody can use the queue, and the help.
+/// The code, the reason, and the help.
 type Message = (Code, String, &'static str);
 
 fn unreachable(node: &Node) -> Message {
     let below = if node.is_leaf { "" } else { " or below it" };
-    let why = format!("no placement rule leads to the queue{below}");
-    let help = "add a placement rule that leads there, such as `provided`, or remove the queue";
+    let why = format!("no placement rule reaches the queue{below}");
+    let help = "add a placement rule that reaches it, such as `provided`, or remove the queue";
     (codes::UNREACHABLE, why, help)
 }
 
@@ -60,30 +60,30 @@ fn no_leaf(node: &Node, reachable: &Reachable) -> Message {
     (codes::NO_LEAF, why, help)
 }
 
-/// Reports the topmost queue when nobody may submit to it nor to any queue below it.
+/// Reports the topmost queue of a subtree that nobody may submit to.
 fn nobody_submits(tree: &Tree, silent: &[bool], id: QueueId, node: &Node, findings: &mut Findings) {
     let is_silent = |id: QueueId| silent.get(id.index()).copied().unwrap_or_default();
     if node.stops(Right::Submit) || !is_silent(id) || node.parent.is_some_and(is_silent) {
         return;
     }
     let below = tree.subtree(id).len().saturating_sub(1);
-    let (below, they) = match below {
-        0 => (String::new(), "it nor"),
-        _ => (format!(" and {} below it", plural(below, "queue")), "they nor"),
+    let below = match below {
+        0 => String::new(),
+        _ => format!(" and {} below it", plural(below, "queue")),
     };
     let message = format!(
-        "nobody may submit to {}{below}: neither {they} the queues above grant it to anyone",
+        "nobody may submit to {}{below}: no ACL there or above grants submit to anyone",
         quoted(node.path.as_str())
     );
-    let help = "grant it to someone, or say that it is on purpose with `submitacl: \" \"`";
-    // A root that the text does not have is in the text by the first queue below it.
+    let help = "grant submit to someone, or write `submitacl: \" \"` if this is intended";
+    // A root that is missing in the text is located at its first child.
     let mut subtree = tree.queues().skip(id.index()).take(tree.subtree(id).len());
     let head = subtree.find_map(|(_, node)| node.head.as_ref());
     findings.about_queue(id, head, codes::NOBODY_SUBMITS, message, help);
 }
 
-/// For each queue, true if no ACL is written at it, nor at any queue above or below it. An ACL that grants
-/// nobody anything is on purpose, or reported elsewhere.
+/// For each queue, returns whether no ACL is written at it, above it or below it. An ACL that grants access
+/// to nobody is either intended or reported elsewhere.
 fn silent(tree: &Tree) -> Vec<bool> {
     let written = |node: &Node| Right::ALL.iter().any(|right| !node.grants(*right).text.is_empty());
     let mut above: Vec<bool> = Vec::with_capacity(tree.queues().len());
@@ -95,9 +95,9 @@ fn silent(tree: &Tree) -> Vec<bool> {
     above.iter().zip(below).map(|(above, below)| !above && !below).collect()
 }
 
-/// For each queue, true if `holds` is true of it or of any queue below it.
+/// For each queue, returns whether `holds` is true for it or for a queue below it.
 fn any_below(tree: &Tree, mut holds: Vec<bool>) -> Vec<bool> {
-    // Queues come after the one above them.
+    // Queues come after their parents.
     for (id, node) in tree.queues().rev() {
         if holds.get(id.index()).copied().unwrap_or_default()
             && let Some(above) = node.parent.and_then(|parent| holds.get_mut(parent.index()))
@@ -108,43 +108,43 @@ fn any_below(tree: &Tree, mut holds: Vec<bool>) -> Vec<bool> {
     holds
 }
 
-/// The tag that holds an application's namespace, which has no dots in it (yunikorn-k8shim
+/// The tag with the application's namespace, which contains no dots (yunikorn-k8shim
 /// `pkg/cache/metadata.go:74`).
 const NAMESPACE: &str = "namespace";
 
-/// The queues that the placement rules can lead to at all. Filters and resolved names are not considered: a
-/// queue that counts as reachable may be reached by nobody, but one that counts as unreachable is never
-/// reached (yunikorn-core `pkg/scheduler/placement`).
+/// The queues that the placement rules can reach. Filters and resolved names are ignored: a queue reported as
+/// reachable may be reached by nobody, but a queue reported as unreachable is never reached (yunikorn-core
+/// `pkg/scheduler/placement`).
 #[derive(Debug)]
 struct Reachable {
     targets: Vec<Target>,
 }
 
-/// The queues that one rule leads to.
+/// The queues that one rule can reach.
 #[derive(Debug)]
 struct Target {
-    /// The names of the queue from the root, each `None` if it can be any; the whole is `None` if the rule
-    /// can lead to any queue.
+    /// The names in the path from the root, `None` for any name. The path itself is `None` if the rule can
+    /// reach any queue.
     path: Option<Vec<Option<String>>>,
-    /// True if missing queues are created.
+    /// True if the rule creates missing queues.
     create: bool,
 }
 
 impl Reachable {
     fn new(tree: &Tree) -> Self {
         let rules = tree.placement_rules();
-        // Without rules applications name their queue, which must exist (`placement.go:223`).
+        // Without rules, applications name their queue, which must exist (`placement.go:223`).
         let provided = rules.is_empty().then_some(Target { path: None, create: false });
         let targets = rules.iter().map(|rule| Target { path: path(rule), create: rule.create });
         Self { targets: provided.into_iter().chain(targets).collect() }
     }
 
-    /// Returns whether an application may be placed in this leaf.
+    /// Returns whether an application can be placed in this leaf.
     fn leaf(&self, queue: &QueuePath) -> bool {
         queue.as_str() == DEFAULT_QUEUE || self.targets.iter().any(|target| target.leads_to(queue, usize::eq))
     }
 
-    /// Returns whether a queue may be created right below this parent, or further down.
+    /// Returns whether a queue can be created below this parent, on any level.
     fn creates_below(&self, queue: &QueuePath) -> bool {
         self.targets.iter().any(|target| target.create && target.leads_to(queue, usize::lt))
     }
@@ -156,8 +156,7 @@ impl Reachable {
 }
 
 impl Target {
-    /// Returns whether the path begins with the names of `queue`, and its length relates to the queue's as
-    /// `fits` requires.
+    /// Returns whether the path begins with the names of `queue`, and `fits` accepts the two lengths.
     fn leads_to(&self, queue: &QueuePath, fits: impl Fn(&usize, &usize) -> bool) -> bool {
         let Some(path) = &self.path else { return true };
         let same = |(name, part): (&Option<String>, &str)| name.as_deref().is_none_or(|name| name == part);
@@ -165,7 +164,7 @@ impl Target {
     }
 }
 
-/// The names of the queue that a rule leads to; `None` when it may be any.
+/// Returns the names of the queue that a rule reaches, or `None` if it can be any queue.
 fn path(rule: &PlacementRule) -> Option<Vec<Option<String>>> {
     let value = rule.value.as_str().to_ascii_lowercase();
     match rule.name.as_str().to_ascii_lowercase().as_str() {
@@ -173,19 +172,19 @@ fn path(rule: &PlacementRule) -> Option<Vec<Option<String>>> {
             let names = value.split('.').map(|name| Some(name.to_owned()));
             match value.strip_prefix(ROOT) {
                 Some(rest) if rest.starts_with('.') => Some(names.collect()),
-                // The value is taken for a full path, but is not one.
+                // The value looks like a full path, but is not valid.
                 Some(_) => None,
                 None => Some(above(rule)?.into_iter().chain(names).collect()),
             }
         }
         "user" => below_parent(rule),
         "tag" if value == NAMESPACE => below_parent(rule),
-        // An application that names a full path gets it, whatever the parent rule says.
+        // An application that names a full path gets it, regardless of the parent rule.
         _ => None,
     }
 }
 
-/// A queue of any name, right below the one that the parent rule leads to.
+/// Returns a queue of any name directly below the parent rule's queue.
 fn below_parent(rule: &PlacementRule) -> Option<Vec<Option<String>>> {
     above(rule).map(|above| above.into_iter().chain([None]).collect())
 }
@@ -225,9 +224,9 @@ mod tests {
     }
 
     proptest! {
-        /// A queue that an application lands in counts as reachable: so what counts as unreachable is.
+        /// An application is only placed in a reachable queue, so reports of unreachable queues are correct.
         #[test]
-        fn wherever_an_application_lands_is_reachable(
+        fn queue_of_a_placed_application_is_reachable(
             rules in proptest::collection::vec(any_rule(), 0..3),
             user in "[a-c]", namespace in "[a-c]", other in "(root\\.)?[a-c](\\.[a-c])?", queue in "((root\\.)?[a-c](\\.[a-c])?)?",
         ) {

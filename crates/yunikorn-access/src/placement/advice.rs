@@ -1,5 +1,5 @@
-//! Finds the changes that place an application in the queue it asks for: first changes of the application,
-//! then changes of the configuration. Each was made, and the application placed again, before it is offered.
+//! Finds changes that place an application in the requested queue: first changes of the application, then
+//! changes of the configuration. Each is offered only after the application has been placed with it.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -25,34 +25,34 @@ use yunikorn::right::Right;
 const MAX: usize = 5;
 /// Maximum number of changes in one remedy.
 const MAX_CHANGES: usize = 4;
-/// Maximum number of alternative queues that are named.
+/// Maximum number of listed alternative queues.
 const MAX_QUEUES: usize = 4;
-/// Maximum number of queues that are tried to find those.
+/// Maximum number of queues tried to find alternatives.
 const MAX_TRIED: usize = 100;
-/// Maximum number of placements that are tried.
+/// Maximum number of placements tried.
 const MAX_PLACED: usize = 200;
-/// The tag of the annotation [`PARENT_QUEUE`] of the namespace.
+/// The tag for the annotation [`PARENT_QUEUE`] of the namespace.
 const PARENT_TAG: &str = "namespace.parentqueue";
 
-/// A way to another outcome.
+/// A change that leads to another outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
     /// The changes in one sentence.
     pub words: String,
-    /// The lists of changes. Each list alone places the application.
+    /// Lists of changes. Each list is sufficient to place the application.
     pub alternatives: Vec<Vec<Change>>,
 }
 
-/// An application that is not placed where it asks to run.
+/// An application that is not placed in the requested queue.
 #[derive(Debug)]
 pub struct Question<'a> {
     tree: &'a Tree,
     live: &'a Live,
     submission: &'a Submission,
     placement: &'a Placement,
-    /// True if `YuniKorn` refuses the name of the user before it tries a rule.
+    /// True if `YuniKorn` refuses the user's name before trying any rule.
     is_refused: bool,
-    /// The queue it has to run in; `None` for any.
+    /// The required queue; `None` for any.
     goal: Option<String>,
     /// The number of placements that may still be tried.
     left: Cell<usize>,
@@ -63,7 +63,7 @@ pub struct Question<'a> {
 struct Candidate {
     change: Change,
     words: String,
-    /// The rule that has to be looked at next if the change alone does not help.
+    /// The rule to examine next if the change alone does not help.
     next: usize,
 }
 
@@ -74,7 +74,7 @@ impl Candidate {
 }
 
 impl<'a> Question<'a> {
-    /// The question for a placement that was made with these queues.
+    /// Returns the question for a placement made with these queues.
     pub fn new(tree: &'a Tree, live: &'a Live, submission: &'a Submission, placement: &'a Placement) -> Self {
         let goal = match &placement.outcome {
             Outcome::Placed(_) => asked(tree, live, submission),
@@ -84,13 +84,13 @@ impl<'a> Question<'a> {
         Self { tree, live, submission, placement, is_refused: false, goal, left }
     }
 
-    /// The same for a user whose name `YuniKorn` refuses.
+    /// Returns the question for a user whose name `YuniKorn` refuses.
     #[must_use]
     pub fn of_refused_user(self) -> Self {
         Self { is_refused: true, ..self }
     }
 
-    /// Returns the remedies, the one to try first at the beginning.
+    /// Returns the remedies, with the one to try first at the beginning.
     pub fn advice(&self) -> Vec<Advice> {
         let case = self.case();
         let (case, made, placement) = if self.is_refused {
@@ -128,7 +128,7 @@ impl<'a> Question<'a> {
         found.into_iter().filter(|advice| known.insert(advice.words.clone())).take(MAX).collect()
     }
 
-    /// Returns the first remedy for the result of one rule: an entry in an ACL if that helps.
+    /// Returns the first remedy for the result of one rule: an entry in an ACL, if that helps.
     pub fn first_of(&self, at: usize) -> Option<Advice> {
         if self.is_reached(self.placement) {
             return None;
@@ -148,7 +148,7 @@ impl<'a> Question<'a> {
         if self.is_refused && !case.webhook {
             return self.placement.clone();
         }
-        // In a tree with aliases the name is escaped at the placement.
+        // In a tree with aliases, the name is escaped at the placement.
         let identity = if case.webhook && !case.tree.has_aliases() {
             alias::presented(&case.identity, |_| false)
         } else {
@@ -163,17 +163,17 @@ impl<'a> Question<'a> {
         Placer::with_live(&case.tree, self.live.clone()).place(&submission)
     }
 
-    /// Returns whether the application runs after these changes, in the queue that it asks for.
+    /// Returns whether the application would run in the requested queue after these changes.
     pub fn helps(&self, changes: &[Change]) -> bool {
         self.case().after(changes).is_some_and(|case| self.is_reached(&self.place(&case)))
     }
 
-    /// Returns whether the application runs, and in the queue that it asks for if it runs elsewhere now.
+    /// Returns whether the application runs, and in the requested queue if it currently runs elsewhere.
     fn is_reached(&self, placement: &Placement) -> bool {
         placement.queue().is_some_and(|queue| self.goal.as_deref().is_none_or(|goal| goal == queue))
     }
 
-    /// Makes a change, and adds the changes it needs besides.
+    /// Applies a change, and adds the other changes it needs.
     fn completed(&self, case: &Case<'_>, made: &[Candidate], candidate: Candidate) -> Option<Advice> {
         let left = self.left.get().checked_sub(1)?;
         self.left.set(left);
@@ -190,7 +190,7 @@ impl<'a> Question<'a> {
         more.find_map(|candidate| self.completed(&case, &made, candidate))
     }
 
-    /// Returns whether none of the changes can be left out.
+    /// Returns whether all of the changes are necessary.
     fn is_minimal(&self, made: &[Candidate]) -> bool {
         let without = |at: usize| {
             let kept = made.iter().enumerate().filter(move |(other, _)| *other != at);
@@ -199,7 +199,7 @@ impl<'a> Question<'a> {
         made.len() == 1 || !(0..made.len()).any(|at| self.helps(&without(at)))
     }
 
-    /// Returns the leaves that the ACLs let the user submit to.
+    /// Returns the leaves that the user may submit to.
     fn leaves(&self) -> impl Iterator<Item = &'a str> {
         let (tree, identity) = (self.tree, &self.submission.identity);
         let can = move |id| GrantingEntry::find(tree, Right::Submit, id, identity).is_some();
@@ -225,13 +225,12 @@ impl<'a> Question<'a> {
         let another = if self.submission.queue.is_empty() { "a" } else { "another" };
         let ask = |queue: &&str| vec![Change::Ask { queue: (*queue).to_owned() }];
         (!open.is_empty()).then(|| Advice {
-            words: format!("ask for {another} queue (label {QUEUE}): {}{more}", named.join(", ")),
+            words: format!("request {another} queue (label {QUEUE}): {}{more}", named.join(", ")),
             alternatives: named.iter().map(ask).collect(),
         })
     }
 
-    /// Suggests the rule `provided` if there are rules, but not that one, so that the requested queue is
-    /// ignored.
+    /// Suggests the rule `provided` if there are other rules, which ignore the requested queue.
     fn provided_rule(&self, case: &Case<'_>) -> Option<Advice> {
         let rules = self.tree.placement_rules();
         let provided = |name: &str| name.eq_ignore_ascii_case(RuleName::Provided.key());
@@ -240,7 +239,7 @@ impl<'a> Question<'a> {
         }
         let rule = PlacementRule { name: RuleName::Provided.key().into(), ..PlacementRule::default() };
         let words =
-            "add the rule `provided` before the others, of which none uses the queue that is asked for";
+            "add the rule `provided` before the others, because none of them uses the requested queue";
         let add = Candidate::new(Change::AddRule(rule), words, 0);
         let after = case.after(slice::from_ref(&add.change))?;
         if self.is_reached(&self.place(&after)) {
@@ -251,11 +250,11 @@ impl<'a> Question<'a> {
         }
         let queue = self.leaves().take(MAX_TRIED).find(|queue| self.runs_in(&after, queue))?;
         let ask = Change::Ask { queue: queue.to_owned() };
-        let ask = Candidate::new(ask, format!("ask for queue {queue}"), 0);
+        let ask = Candidate::new(ask, format!("request queue {queue}"), 0);
         Some(Advice::new(&[add, ask]))
     }
 
-    /// The changes that may lead past the result of one rule.
+    /// Returns changes that may lead past the result of one rule.
     fn candidates(&self, case: &Case<'_>, at: usize, step: &Step) -> Vec<Candidate> {
         match &step.landing {
             Some(landing) => self.after_landing(case, at, step, landing),
@@ -268,12 +267,12 @@ impl<'a> Question<'a> {
             (LandingEnd::Denied, _) => return after_denial(case, at, landing),
             (LandingEnd::Fails { .. }, Target::New { above }) => {
                 let ask = Change::Ask { queue: above.clone() };
-                let ask = Candidate::new(ask, format!("ask for {above} itself"), at);
+                let ask = Candidate::new(ask, format!("request {above} itself"), at);
                 let runs = step.rule.name == RuleName::Provided && self.runs_in(case, above);
                 return runs.then_some(ask).into_iter().chain(make_parent(above, at)).collect();
             }
             (LandingEnd::Draining, _) => add_queue(case, &landing.queue, true, at).map(|add| Candidate {
-                words: format!("put {} back into the configuration", landing.queue.to_ascii_lowercase()),
+                words: format!("restore {} in the configuration", landing.queue.to_ascii_lowercase()),
                 ..add
             }),
             (LandingEnd::Crashes, _) => Self::rule_with(case, Place { at, depth: 0 }, |rule| {
@@ -282,7 +281,7 @@ impl<'a> Question<'a> {
                 }
                 let value = format!("root.{}", landing.queue);
                 rule.value = value.as_str().into();
-                Some(format!("write {value} in the rule"))
+                Some(format!("set the value of the rule to {value}"))
             }),
             _ => None,
         };
@@ -298,7 +297,8 @@ impl<'a> Question<'a> {
                 return parent.map_or_else(Vec::new, |parent| self.after_rule(case, place.parent(), parent));
             }
             (RuleEnd::Missing(queue), RuleName::Default) => {
-                let words = format!("add a queue {DEFAULT_QUEUE}, which takes what no rule places");
+                let words =
+                    format!("add a queue {DEFAULT_QUEUE}, which receives applications that no rule places");
                 add_queue(case, queue, true, at).map(|add| Candidate { words, ..add })
             }
             (RuleEnd::Missing(queue), name) => {
@@ -318,20 +318,20 @@ impl<'a> Question<'a> {
         one.into_iter().collect()
     }
 
-    /// Suggests the queue that a misspelled one was perhaps meant to name, if the application runs there.
+    /// Suggests the intended queue for a misspelled one, if the application would run there.
     fn meant(&self, case: &Case<'_>, queue: &str, at: usize) -> Option<Candidate> {
         let near = nearest(self.leaves(), queue).filter(|near| self.runs_in(case, near))?;
         Some(Candidate::new(Change::Ask { queue: near.to_owned() }, format!("did you mean {near}?"), at))
     }
 
-    /// Suggests to configure a queue, or to let the rule create it.
+    /// Suggests configuring a queue, or letting the rule create it.
     fn missing(&self, case: &Case<'_>, place: Place, rule: &RuleStep, queue: &str) -> Vec<Candidate> {
         let at = place.at;
         if let Located::BelowLeaf(id) = case.tree.locate(queue)
             && let Some(above) = case.tree.node(id)
         {
             let path = above.path.as_str();
-            let words = format!("ask for {path} itself: it has no queues below it");
+            let words = format!("request {path} itself, because it has no queues below it");
             let ask = Candidate::new(Change::Ask { queue: path.to_owned() }, words, at);
             return self.runs_in(case, path).then_some(ask).into_iter().collect();
         }
@@ -342,7 +342,7 @@ impl<'a> Question<'a> {
         add_queue(case, queue, place.depth == 0, at).into_iter().chain(creates).collect()
     }
 
-    /// Suggests the annotation of the namespace with a queue that places the application.
+    /// Suggests the namespace annotation with a queue that places the application.
     fn annotation(&self, case: &Case<'_>, place: Place) -> Option<Candidate> {
         let candidates = case.tree.queues().map(|(_, node)| node).filter(|node| !node.path.is_root());
         let mut candidates = candidates.filter(|node| node.is_leaf == (place.depth == 0)).take(MAX_TRIED);
@@ -356,7 +356,7 @@ impl<'a> Question<'a> {
         Some(Candidate::new(tag(node.path.as_str()), words, place.at))
     }
 
-    /// Suggests the groups that a filter lists, and an entry for the user.
+    /// Suggests the groups in a filter, and an entry for the user.
     fn past_filter(case: &Case<'_>, place: Place, rule: &RuleStep, why: &Why) -> Vec<Candidate> {
         let user = &case.identity.user;
         let rules = case.tree.placement_rules();
@@ -373,7 +373,7 @@ impl<'a> Question<'a> {
                     let words = format!("add the user to group {group}, which the filter of {of_rule} lists");
                     Candidate::new(Change::Join { group: group.to_owned() }, words, place.at)
                 });
-                // One expression among several names would no longer be one.
+                // An expression is valid only as the single entry.
                 let add = Self::rule_with(case, place, |written| {
                     let users = written.filter.users.get_or_insert_default();
                     (can_be_listed && lists_names(users)).then(|| {
@@ -390,11 +390,11 @@ impl<'a> Question<'a> {
                         return None;
                     }
                     users.retain(|name| name.as_str() != user);
-                    // A filter that denies nobody by name denies everyone.
+                    // A `deny` filter without names denies everyone.
                     if users.is_empty() && items(&written.filter.groups).is_empty() {
                         written.filter = schema::Filter::default();
                     }
-                    Some(format!("take user {user} out of the filter of {of_rule}"))
+                    Some(format!("remove user {user} from the filter of {of_rule}"))
                 });
                 remove.into_iter().collect()
             }
@@ -402,7 +402,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// Suggests that a rule which fails for the name of the user is not tried for them.
+    /// Suggests excluding the user from a rule that fails because of the user's name.
     fn skipped(case: &Case<'_>, place: Place, rule: &RuleStep) -> Option<Candidate> {
         let user = &case.identity.user;
         if rule.name != RuleName::User || !is_user(user) || is_expression(user) {
@@ -414,13 +414,13 @@ impl<'a> Question<'a> {
             is_empty.then(|| {
                 filter.kind = "deny".into();
                 filter.users = Some(vec![user.as_str().into()]);
-                format!("let {} skip user {user}, by a filter of type `deny`", named(place, rule))
+                format!("make {} skip user {user} with a filter of type `deny`", named(place, rule))
             })
         });
         skip.map(|skip| Candidate { next: place.at.saturating_add(1), ..skip })
     }
 
-    /// A change of one rule, with the words of the closure that makes it.
+    /// Returns a change of one rule. The closure makes the change and returns its description.
     fn rule_with(
         case: &Case<'_>,
         place: Place,
@@ -455,7 +455,7 @@ impl Advice {
     }
 }
 
-/// The place of a rule: the number of the rule in the list, and how many parent rules it is away from that.
+/// The position of a rule: its index in the list, and the number of parent rules above it.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     at: usize,
@@ -476,7 +476,7 @@ impl Place {
     }
 }
 
-/// The queue that the rule `provided` alone would name for the application, in lower case.
+/// Returns the queue, in lower case, that the rule `provided` would use for the application.
 fn asked(tree: &Tree, live: &Live, submission: &Submission) -> Option<String> {
     let placement = Placer::with_live(tree, live.clone()).only_provided().place(submission);
     let step = placement.steps.first().filter(|step| step.rule.name == RuleName::Provided)?;
@@ -491,13 +491,13 @@ fn is_filtered(step: &Step) -> bool {
     matches!(step.rule.end, RuleEnd::Filtered { .. })
 }
 
-/// `rule 2 (user)`, or its parent rule.
+/// Returns `rule 2 (user)`, or its parent rule.
 fn named(place: Place, rule: &RuleStep) -> String {
     let parent = if place.depth == 0 { "" } else { "the parent of " };
     format!("{parent}rule {} ({})", place.at.saturating_add(1), rule.label())
 }
 
-/// Suggests to configure the queue itself if it would have to be created, and then entries for the user.
+/// Suggests configuring the queue if it would have to be created, and then entries for the user.
 fn after_denial(case: &Case<'_>, at: usize, landing: &Landing) -> Vec<Candidate> {
     let Some(decision) = &landing.decision else { return Vec::new() };
     if !matches!(landing.target, Target::Exists { configured: true }) && in_recovery(&landing.queue) {
@@ -513,7 +513,7 @@ fn after_denial(case: &Case<'_>, at: usize, landing: &Landing) -> Vec<Candidate>
     own.into_iter().chain(entries(&case.tree, decision, at)).collect()
 }
 
-/// The first entry that would name the user, and the first group that has access.
+/// Returns the first entry that would name the user, and the first group that has access.
 fn entries(tree: &Tree, decision: &Decision, at: usize) -> Vec<Candidate> {
     let (joins, others): (Vec<_>, Vec<_>) =
         remedy::remedies(tree, decision).partition(|remedy| remedy.kind == RemedyKind::Join);
@@ -531,7 +531,8 @@ fn is_leaf(tree: &Tree, path: &str) -> bool {
 
 fn make_parent(queue: &str, at: usize) -> Option<Candidate> {
     let path = QueuePath::parse(&lowered(queue)).ok()?;
-    let words = format!("make {path} a parent queue (`parent: true`), in which no application runs any more");
+    let words =
+        format!("make {path} a parent queue (`parent: true`); applications can then no longer run in it");
     Some(Candidate::new(Change::MakeParent { queue: path }, words, at))
 }
 

@@ -1,4 +1,4 @@
-//! The filter of a placement rule, which selects the users and groups it applies to (yunikorn-core
+//! The filter of a placement rule, which selects users and groups (yunikorn-core
 //! `pkg/scheduler/placement/filter.go`).
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use yunikorn::identity::Identity;
 /// A rule's filter.
 #[derive(Debug)]
 pub(super) struct Filter {
-    /// False only for the exact type `deny`. The validator accepts it in any case, the filter does not
+    /// False only for the exact type `deny`. The validator accepts any case, but the filter does not
     /// (`filter.go:138`).
     allow: bool,
     empty: bool,
@@ -27,7 +27,7 @@ pub(super) struct Filter {
 enum Names {
     Listed(BTreeSet<String>),
     Matching(GoRegex),
-    /// An expression that Go may compile, but whose meaning is not known here.
+    /// An expression that Go may compile but whose meaning is unknown.
     Undecided {
         pattern: String,
         reason: String,
@@ -49,7 +49,7 @@ impl Filter {
     /// Returns whether the rule applies to this user, and why (`allowUser`, `filter.go:50`).
     ///
     /// # Errors
-    /// The reason why it cannot be known.
+    /// The reason why this is unknown.
     pub(super) fn apply(&self, identity: &Identity) -> Result<(bool, Why), String> {
         let why = self.listed(identity)?;
         Ok((self.allow != (why == Why::NotListed), why))
@@ -100,8 +100,8 @@ impl Names {
         matches!(self, Self::Listed(names) if names.is_empty())
     }
 
-    /// Reads the names. One name with a special character is an expression, also `alice$`, which is a valid
-    /// user name, too. Of several, those that are not valid names are dropped.
+    /// Parses the names. A single name with a special character is an expression, even `alice$`, which is
+    /// also a valid user name. In a longer list, invalid names are dropped.
     fn new(written: &[Spanned], is_name: impl Fn(&str) -> bool) -> Self {
         match written {
             [only] if is_expression(only.as_str()) => Self::expression(only.as_str()),
@@ -118,7 +118,7 @@ impl Names {
             Err(error) if is_undecided(&error) => {
                 Self::Undecided { pattern: pattern.to_owned(), reason: error.message }
             }
-            // Go logs it and continues with an empty list (`filter.go:147`).
+            // Go logs an error and continues with an empty list (`filter.go:147`).
             Err(_) => Self::Listed(BTreeSet::new()),
         }
     }
@@ -169,7 +169,7 @@ mod tests {
             (filter("", &["bob"], &["devs"]), (true, Why::Group("devs".to_owned()))),
             (filter("deny", &["bob"], &["ops"]), (true, Why::NotListed)),
             (filter("", &["bob"], &["ops"]), (false, Why::NotListed)),
-            // One expression is not anchored; in a longer list it is not a valid name.
+            // A single expression is not anchored; in a longer list, it is not a valid name.
             (filter("", &["li."], &[]), (false, Why::NotListed)),
             (filter("", &["li.?"], &[]), (true, Why::User)),
             (filter("", &["li.?", "bob"], &[]), (false, Why::NotListed)),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_can_be_reported() {
+    fn filter_is_described() {
         let cases = [
             (filter("", &[], &[]), ""),
             (filter("deny", &[], &[]), "deny"),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_decided_is_not_guessed() {
+    fn undecidable_filter_is_not_guessed() {
         let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
         let reason = filter("", &[&deep], &[]).apply(&Identity::default()).expect_err("undecided");
         assert!(reason.contains("its filter"), "{reason}");

@@ -1,4 +1,4 @@
-//! Decides about a queue that a rule has named: whether it exists, whether the user may submit to it, and
+//! Evaluates the queue that a rule has selected: whether it exists, whether the user may submit to it, and
 //! whether it can be created (yunikorn-core `placement.go:139-205`, `partition.go:332-350`,
 //! `partition.go:526-563`).
 
@@ -32,7 +32,7 @@ pub(super) struct ExistingQueue {
 }
 
 impl Existing<'_> {
-    /// The queue with this path, whatever its case.
+    /// Returns the queue with this path, ignoring case.
     pub(super) fn find(&self, path: &str) -> Option<ExistingQueue> {
         let path = path.to_ascii_lowercase();
         if let Some(node) = self.tree.find_exact(&path).and_then(|id| self.tree.node(id)) {
@@ -42,13 +42,13 @@ impl Existing<'_> {
         Some(ExistingQueue { leaf, draining, configured: false })
     }
 
-    /// The longest beginning of a path that is a queue. The search starts at the top, because below a queue
-    /// that does not exist there is none.
+    /// Returns the longest prefix of a path that is a queue. The search starts at the top, because a queue
+    /// can exist only below an existing one.
     fn nearest<'p>(&self, path: &'p str) -> Option<(&'p str, ExistingQueue)> {
         levels(path).map_while(|above| self.find(above).map(|found| (above, found))).last()
     }
 
-    /// Decides about the queue with this name.
+    /// Evaluates the queue with this name.
     pub(super) fn land(&self, queue: &str, submission: &Submission) -> Landing {
         let land = |target, decision, end| Landing { queue: queue.to_owned(), target, decision, end };
         let Some((near, found)) = self.nearest(queue) else {
@@ -60,7 +60,7 @@ impl Existing<'_> {
         } else {
             Target::New { above: near.to_ascii_lowercase() }
         };
-        // No check at all for the exact path that the recovery rule names (`placement.go:145`).
+        // The exact path that the recovery rule uses is not checked at all (`placement.go:145`).
         if queue == RECOVERY && submission.forced() {
             return land(target, None, recovered(exists, found, submission));
         }
@@ -77,22 +77,21 @@ impl Existing<'_> {
         land(target, Some(decision), end)
     }
 
-    /// A denial, as far as the ACLs are known. A draining queue is skipped in any case.
+    /// Returns a denial if the ACLs are known. A draining queue is skipped in any case.
     fn denied(&self, path: &str, draining: bool) -> LandingEnd {
         match self.forgotten(path) {
             Some(_) if draining => LandingEnd::Draining,
             Some(queue) => {
                 let queue = queue.to_ascii_lowercase();
-                let reason =
-                    format!("queue {queue} is draining, and the ACLs it had cannot be read any more");
+                let reason = format!("queue {queue} is draining, and its former ACLs are unknown");
                 LandingEnd::Undecided(reason)
             }
             None => LandingEnd::Denied,
         }
     }
 
-    /// `CheckSubmitAccess` of a queue that exists. Queues beside the configuration have no ACLs, except the
-    /// recovery queue: nobody may submit to it, nor to the queues below it.
+    /// `CheckSubmitAccess` of an existing queue. Queues outside the configuration have no ACLs. Nobody may
+    /// submit to the recovery queue or the queues below it.
     fn may_submit(&self, path: &str, identity: &Identity) -> Decision {
         let mut decision = explain_existing(self.tree, Right::Submit, path, identity);
         if in_recovery(path) && self.tree.find_exact(RECOVERY).is_none() {
@@ -102,7 +101,7 @@ impl Existing<'_> {
         decision
     }
 
-    /// A queue on the way to the root whose ACLs are not known.
+    /// Returns a queue between this one and the root whose ACLs are unknown.
     fn forgotten<'p>(&self, path: &'p str) -> Option<&'p str> {
         levels(path).find(|above| self.find(above).is_some_and(|found| found.draining))
     }
@@ -120,7 +119,7 @@ fn recovered(exists: bool, found: ExistingQueue, submission: &Submission) -> Lan
     LandingEnd::Fails { message, created: None }
 }
 
-/// `createQueue` (`partition.go:526`) below the nearest queue that exists.
+/// `createQueue` (`partition.go:526`) below the nearest existing queue.
 fn create(queue: &str, near: &str, found: ExistingQueue, submission: &Submission) -> LandingEnd {
     let fails = |reason: String, created| {
         let id = &submission.application_id;
@@ -128,7 +127,7 @@ fn create(queue: &str, near: &str, found: ExistingQueue, submission: &Submission
         let message = format!("failed to create rule based queue {queue} for application {id}\n{reason}");
         LandingEnd::Fails { message, created }
     };
-    // Checked before anything else, by another function (`partition.go:334`).
+    // Another function checks this before anything else (`partition.go:334`).
     if queue.eq_ignore_ascii_case(RECOVERY) {
         return LandingEnd::Placed(Some(made(near, queue, true)));
     }
@@ -147,8 +146,8 @@ fn create(queue: &str, near: &str, found: ExistingQueue, submission: &Submission
     LandingEnd::Placed(Some(made(near, queue, true)))
 }
 
-/// The reason why one queue cannot be created (`NewDynamicQueue`, `objects/queue.go:191`; `addChildQueue`,
-/// `objects/queue.go:1061`).
+/// Returns why a queue cannot be created (`NewDynamicQueue`, `objects/queue.go:191`;
+/// `addChildQueue`, `objects/queue.go:1061`).
 fn refusal(name: &str, parent: &str, draining: bool) -> Option<String> {
     if !name_ok(name) {
         return Some(NAME_REFUSED.to_owned());
@@ -171,15 +170,15 @@ fn made(above: &str, queue: &str, leaf: bool) -> Created {
 /// A queue of a running scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveQueue {
-    /// True if applications run in it, not in queues below.
+    /// True if applications run in it and not in queues below it.
     pub leaf: bool,
-    /// True if it was in the configuration, and is waiting to become empty (`Draining`). Then it still has
-    /// its old ACLs, which cannot be read any more; others have none.
+    /// True if it was removed from the configuration and waits to become empty (`Draining`). It then still
+    /// has its old ACLs, which are unknown. Other queues of this kind have no ACLs.
     pub draining: bool,
 }
 
-/// The queues of a running scheduler beside those of its configuration: those that placement created, and
-/// those that were removed from the configuration while applications run in them. The scheduler lists them at
+/// Queues of a running scheduler outside its configuration: queues that placement created, and queues that
+/// were removed from the configuration while applications run in them. The scheduler lists them at
 /// `/ws/v1/partition/default/queues`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Live {
@@ -187,8 +186,8 @@ pub struct Live {
 }
 
 impl Live {
-    /// Adds a queue by its full path, and missing ones above it as parents. A queue that is also in the
-    /// configuration has no effect here: the configuration decides.
+    /// Adds a queue by its full path, and its missing ancestors as parents. If the queue is also in the
+    /// configuration, this has no effect, because the configuration takes precedence.
     pub fn insert(&mut self, path: &str, queue: LiveQueue) {
         let path = path.to_ascii_lowercase();
         for above in levels(&path).filter(|above| *above != path) {
@@ -198,12 +197,12 @@ impl Live {
         self.queues.insert(path, queue);
     }
 
-    /// The queue with this path in lower case.
+    /// Returns the queue with this path in lower case.
     pub fn get(&self, path: &str) -> Option<LiveQueue> {
         self.queues.get(path).copied()
     }
 
-    /// All queues with their paths in lower case, each before those below it.
+    /// Iterates over all queues with their paths in lower case, each before its descendants.
     pub fn iter(&self) -> impl Iterator<Item = (&str, LiveQueue)> {
         self.queues.iter().map(|(path, queue)| (path.as_str(), *queue))
     }

@@ -1,19 +1,19 @@
-//! Finds the queue in which an application would land, or `YuniKorn`'s rejection.
+//! Finds the queue that an application would run in, or `YuniKorn`'s rejection.
 //!
 //! The scheduler tries its placement rules in order, takes the first queue that the user may submit to, and
-//! creates it where it does not exist (yunikorn-core v1.8.0 `pkg/scheduler/placement/`,
-//! `partition.go:316-350`, `partition.go:526-563`). Users read only one sentence of it, `no placement rule
-//! matched`, whatever went wrong. A [`Placement`] has every step.
+//! creates it if it does not exist (yunikorn-core v1.8.0 `pkg/scheduler/placement/`, `partition.go:316-350`,
+//! `partition.go:526-563`). Whatever went wrong, users only see the message `no placement rule matched`. A
+//! [`Placement`] contains every step.
 //!
-//! * [`workload`]: the application that the shim makes of a pod and its namespace.
-//! * `rule` and `filter`: the rules of the configuration, and the queue each names for an application.
-//! * `landing`: the decision about a queue that a rule has named; the queues that exist beside the
+//! * [`workload`]: the application that the shim creates from a pod and its namespace.
+//! * `rule` and `filter`: the rules of the configuration, and the queue that each selects for an application.
+//! * `landing`: the evaluation of a queue that a rule has selected, and existing queues outside the
 //!   configuration.
 //! * [`trace`]: the result with its steps.
-//! * [`advice`]: the changes that would lead to another result.
+//! * [`advice`]: changes that would lead to another result.
 //!
-//! The steps after placement are not modelled: quotas and limits delay an application, and a gang that does
-//! not fit into its queue is rejected (`partition.go:371-381`).
+//! Steps after placement are not modelled: quotas and limits delay an application, and a gang that does not
+//! fit in its queue is rejected (`partition.go:371-381`).
 
 pub mod advice;
 mod filter;
@@ -43,43 +43,44 @@ use yunikorn::identity::Identity;
 use yunikorn::queue::RECOVERY;
 use yunikorn::right::Right;
 
-/// The queue of an application that no rule places, if such a queue exists (`common/constants.go:31`).
+/// The queue of an application that no rule places, if that queue exists (`common/constants.go:31`).
 pub const DEFAULT_QUEUE: &str = "root.default";
 
-/// The tag of an application whose pod runs already (scheduler interface, `AppTagCreateForce`).
+/// The tag of an application whose pod already runs (scheduler interface, `AppTagCreateForce`).
 pub const FORCE_TAG: &str = "application.create.force";
 
-/// `YuniKorn`'s message when no rule placed the application (`placement.go:37`).
+/// `YuniKorn`'s message if no rule placed the application (`placement.go:37`).
 const NO_RULE_MATCHED: &str = "application rejected: no placement rule matched";
 
-/// An application as the scheduler's core gets it (`si.AddApplicationRequest`).
+/// An application in the form that the scheduler's core receives (`si.AddApplicationRequest`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Submission {
-    /// Its id; it appears in rejections.
+    /// The ID, which appears in rejections.
     pub application_id: String,
-    /// The user after resolution, with the groups the scheduler sees.
+    /// The user after resolution, with the groups that the scheduler uses.
     pub identity: Identity,
-    /// The queue it names, as written; empty for none.
+    /// The queue that it names, as written, or an empty text.
     pub queue: String,
-    /// Its tags. Of names that differ in case only, `YuniKorn` reads any one; here it is the first in order.
+    /// The tags. If several names differ only in case, `YuniKorn` uses any of them; here it is the first in
+    /// order.
     pub tags: BTreeMap<String, String>,
 }
 
 impl Submission {
-    /// The value of a tag, whatever the case of its name; empty when there is none
+    /// Returns the value of a tag, ignoring the case of its name, or an empty text
     /// (`objects/application.go:2076`).
     pub fn tag(&self, name: &str) -> &str {
         let name = folded(name);
         self.tags.iter().find(|(key, _)| folded(key) == name).map_or("", |(_, value)| value)
     }
 
-    /// Returns whether it has to be accepted because its pod runs already (`common/utils.go:189`).
+    /// Returns whether it must be accepted because its pod already runs (`common/utils.go:189`).
     pub fn forced(&self) -> bool {
         go_bool(self.tag(FORCE_TAG)) == Some(true)
     }
 }
 
-/// The text in one case, character by character, as Go's `strings.EqualFold` compares it.
+/// Folds the case of a text, character by character, like Go's `strings.EqualFold`.
 fn folded(text: &str) -> String {
     let one = |c: char| {
         let upper = c.to_uppercase().next().unwrap_or(c);
@@ -88,31 +89,31 @@ fn folded(text: &str) -> String {
     text.chars().map(one).collect()
 }
 
-/// The placement of one partition: its rules, prepared once, and its queues.
+/// Places applications in one partition: its rules, built once, and its queues.
 #[derive(Debug)]
 pub struct Placer<'a> {
     existing: Existing<'a>,
-    /// The rules, or the reason why they cannot be built.
+    /// The rules, or why they cannot be built.
     rules: Result<Vec<Rule>, String>,
 }
 
 impl<'a> Placer<'a> {
-    /// A placer for a partition whose queues are those of its configuration.
+    /// Returns a placer for a partition without queues outside its configuration.
     pub fn new(tree: &'a Tree) -> Self {
         Self::with_live(tree, Live::default())
     }
 
-    /// A placer for a partition in which other queues exist, too.
+    /// Returns a placer for a partition with other queues, too.
     pub fn with_live(tree: &'a Tree, live: Live) -> Self {
         Self { existing: Existing { tree, live }, rules: rules(tree.placement_rules()) }
     }
 
-    /// The queues beside the configuration.
+    /// Returns the queues outside the configuration.
     pub fn live_mut(&mut self) -> &mut Live {
         &mut self.existing.live
     }
 
-    /// The same queues, with the one rule that uses the queue in the request.
+    /// Returns a placer for the same queues whose only rule uses the queue in the request.
     #[must_use]
     pub fn only_provided(&self) -> Self {
         Self { existing: self.existing.clone(), rules: rules(&[]) }
@@ -120,7 +121,7 @@ impl<'a> Placer<'a> {
 
     /// Places the application (`PlaceApplication` and `AddApplication`).
     pub fn place(&self, submission: &Submission) -> Placement {
-        // The result if no rule places it.
+        // The result if no rule places the application.
         let mut placement = Placement::rejected(rejection(submission, NO_RULE_MATCHED));
         let rules = match &self.rules {
             Ok(rules) => rules,
@@ -130,7 +131,7 @@ impl<'a> Placer<'a> {
             }
         };
         let existing = &self.existing;
-        // Rules and filters go by what the pods carry, ACLs by the names that it follows from.
+        // Rules and filters use the pods' annotations, ACLs use the original names.
         let seen = match existing.tree.presented(&submission.identity) {
             Cow::Borrowed(_) => Cow::Borrowed(submission),
             Cow::Owned(identity) => Cow::Owned(Submission { identity, ..submission.clone() }),
@@ -147,13 +148,13 @@ impl<'a> Placer<'a> {
     }
 }
 
-/// Places an application when no queues exist but those of the configuration.
+/// Places an application if no queues outside the configuration exist.
 pub fn place(tree: &Tree, submission: &Submission) -> Placement {
     Placer::new(tree).place(submission)
 }
 
-/// The rule after all others: the recovery queue for an application that must be accepted, `root.default` for
-/// others (`recovery_rule.go:60`, `placement.go:127-137`).
+/// Returns the rule after all others: the recovery queue for an application that must be accepted, otherwise
+/// `root.default` (`recovery_rule.go:60`, `placement.go:127-137`).
 fn last_resort(submission: &Submission, existing: &Existing<'_>) -> RuleStep {
     if submission.forced() {
         return RuleStep::internal(RuleName::Recovery, RuleEnd::Named(RECOVERY.to_owned()));
@@ -165,7 +166,7 @@ fn last_resort(submission: &Submission, existing: &Existing<'_>) -> RuleStep {
 }
 
 impl Placement {
-    /// Takes the next rule's result into the trace. `None` means that the rule after it is tried.
+    /// Adds the result of a rule to the trace. Returns `None` if the next rule must be tried.
     fn take(&mut self, rule: RuleStep, submission: &Submission, existing: &Existing<'_>) -> Option<Outcome> {
         let (landing, outcome) = match &rule.end {
             RuleEnd::Named(queue) => {
@@ -183,7 +184,7 @@ impl Placement {
 }
 
 impl Landing {
-    /// The outcome of the application; `None` when the next rule is tried.
+    /// Returns the outcome of the application, or `None` if the next rule must be tried.
     fn outcome(&self) -> Option<Outcome> {
         match &self.end {
             LandingEnd::Placed(_) => Some(Outcome::Placed(self.queue.to_ascii_lowercase())),
@@ -195,13 +196,13 @@ impl Landing {
     }
 }
 
-/// The message with which `AddApplication` wraps a rejection by placement (`partition.go:327`).
+/// Returns the message of `AddApplication` about a rejection by placement (`partition.go:327`).
 fn rejection(submission: &Submission, reason: &str) -> String {
     format!("failed to place application {}: {reason}", submission.application_id)
 }
 
-/// Returns whether the rule would place it after all if a queue had been made at run time. That queue would
-/// have the ACLs of the queue above.
+/// Returns whether the rule would place the application if a queue had been created at run time. That queue
+/// would have the ACLs of its parent.
 pub(crate) fn may_exist(tree: &Tree, step: &Step, submission: &Submission) -> bool {
     let missing = |end: &RuleEnd| match end {
         RuleEnd::Missing(queue) => decide(tree, Right::Submit, queue, &submission.identity).allowed(),

@@ -1,8 +1,8 @@
-//! The placement rules, and the queue that each names for an application (yunikorn-core
+//! The placement rules, and the queue that each selects for an application (yunikorn-core
 //! `pkg/scheduler/placement/*_rule.go`).
 //!
-//! All of them work in the same steps: the value that the rule uses, its filter, the name as one queue or as
-//! a full path, the parent rule in front of it, and at last whether the queue exists or may be created.
+//! All rules have the same steps: find the value, apply the filter, convert the value to one queue name or a
+//! full path, prepend the parent rule's queue, and finally check whether the queue exists or may be created.
 
 use super::Submission;
 use super::filter::Filter;
@@ -14,7 +14,7 @@ use yunikorn::config::schema::{self, PlacementRule};
 use yunikorn::config::{NAME_REFUSED, activate};
 use yunikorn::queue::{ROOT, name_ok};
 
-/// The beginning of a full path.
+/// The prefix of a full path.
 const FROM_ROOT: &str = "root.";
 /// The replacement of a dot in the name of a queue (`configs.DotReplace`).
 const DOT: &str = "_dot_";
@@ -29,7 +29,7 @@ pub(super) struct Rule {
     parent: Option<Box<Rule>>,
 }
 
-/// Builds the rules of a partition, in order, without those that `YuniKorn` adds at the end (`buildRules`,
+/// Builds the rules of a partition, in order, without the rules that `YuniKorn` appends (`buildRules`,
 /// `placement.go:223`).
 ///
 /// # Errors
@@ -46,13 +46,13 @@ pub(super) fn rules(written: &[PlacementRule]) -> Result<Vec<Rule>, String> {
 }
 
 impl Rule {
-    /// The one rule of a partition that has none written.
+    /// Returns the only rule of a partition without configured rules.
     fn provided() -> Self {
         let filter = Filter::new(&schema::Filter::default());
         Self { name: RuleName::Provided, create: false, span: None, filter, parent: None }
     }
 
-    /// A rule that [`activate::check_rule`] accepts.
+    /// Converts a rule that [`activate::check_rule`] accepts.
     fn parse(written: &PlacementRule) -> Option<Self> {
         let value = to_lower(written.value.as_str());
         let name = match to_lower(written.name.as_str()).as_str() {
@@ -71,7 +71,7 @@ impl Rule {
         Some(Self { name, create: written.create, span: Some(written.head()), filter, parent })
     }
 
-    /// Runs the rule as `placeApplication` does.
+    /// Runs the rule like `placeApplication`.
     pub(super) fn run(&self, submission: &Submission, existing: &Existing<'_>) -> RuleStep {
         let mut step = RuleStep {
             create: self.create,
@@ -82,7 +82,7 @@ impl Rule {
         step
     }
 
-    /// The queue's name, or an earlier end. Both sides are ends, so that `?` can return early.
+    /// Returns the queue's name, or an earlier end. Both variants are ends, so that `?` can return early.
     fn named(
         &self,
         submission: &Submission,
@@ -123,8 +123,8 @@ impl Rule {
         }
     }
 
-    /// Returns whether the value is a full path. That of a fixed rule is one as soon as it begins with
-    /// `root`, also `rootfoo` (`fixed_rule.go:80`). A user's name never is.
+    /// Returns whether the value is a full path. The value of a fixed rule is one if it begins with `root`,
+    /// even `rootfoo` (`fixed_rule.go:80`). A user's name never is.
     fn is_full_path(&self, goes_by: &str) -> bool {
         match self.name {
             RuleName::Fixed(_) => goes_by.starts_with(ROOT),
@@ -133,8 +133,8 @@ impl Rule {
         }
     }
 
-    /// Makes one queue name of the value. Dots in that of a fixed rule separate levels, elsewhere they are
-    /// replaced.
+    /// Converts the value to one queue name. Dots separate levels in a fixed rule and are replaced in other
+    /// rules.
     fn one_name(&self, goes_by: &str) -> Result<String, RuleEnd> {
         if matches!(self.name, RuleName::Fixed(_)) {
             return Ok(goes_by.to_owned());
@@ -168,7 +168,7 @@ impl Rule {
     }
 }
 
-/// `testRule` (`testrule.go:72`), which the configuration may name although it is for tests.
+/// `testRule` (`testrule.go:72`), which the configuration may use although it is meant for tests.
 fn test_rule(named: &str) -> Result<RuleEnd, RuleEnd> {
     if named.is_empty() {
         return Ok(RuleEnd::Named(RuleName::Test.key().to_owned()));

@@ -1,5 +1,5 @@
-//! Compares with `YuniKorn`'s own answers (`tests/vectors/yunikorn-placement.json`), and tests the trace and
-//! general properties.
+//! Compares with `YuniKorn`'s recorded answers (`tests/vectors/yunikorn-placement.json`), and tests the trace
+//! and general properties.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -53,7 +53,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 }
 
 #[test]
-fn everything_yunikorn_answered_is_answered_alike() {
+fn recorded_answers_are_reproduced() {
     let vectors: Value =
         serde_json::from_str(include_str!("../../../../tests/vectors/yunikorn-placement.json"))
             .expect("JSON");
@@ -93,7 +93,7 @@ fn check_access(tree: &Tree, submission: &Submission, answer: &Value) {
     let located = tree.locate(&submission.queue);
     let nearest = located.nearest().and_then(|id| tree.node(id));
     assert_eq!(nearest.map_or("", |node| node.path.as_str()), text(answer, "nearest"), "{submission:?}");
-    // The oracle checks the ACLs of the nearest queue, also where that is a leaf.
+    // The oracle checks the ACLs of the nearest queue, even if it is a leaf.
     let queue = match (located, nearest) {
         (Located::BelowLeaf(_), Some(leaf)) => leaf.path.as_str(),
         _ => &submission.queue,
@@ -110,7 +110,7 @@ fn check_access(tree: &Tree, submission: &Submission, answer: &Value) {
 }
 
 #[test]
-fn the_trace_says_why_each_rule_did_not_place() {
+fn trace_has_the_reason_why_each_rule_did_not_place() {
     let rules = [
         "{name: tag, value: team, create: true}",
         "{name: provided, filter: {type: deny, groups: [qa]}}",
@@ -156,14 +156,14 @@ fn created_queues_are_reported_from_the_top() {
     assert_eq!(placement.queue(), Some("root.tenants.a.b"));
     let created = placement.created().expect("created");
     assert_eq!(created.paths().collect::<Vec<_>>(), ["root.tenants.a", "root.tenants.a.b"]);
-    // The queues made before the failure stay, and take no applications.
+    // Queues created before the failure stay but accept no applications.
     let placement = place(&tree, &asks("alice", &[], "root.tenants.a.@recovery@.c", &[]));
     let created = placement.created().expect("created");
     assert_eq!((created.queue.as_str(), created.leaf), ("root.tenants.a", false));
 }
 
 #[test]
-fn what_a_placement_created_takes_part_in_the_next() {
+fn created_queues_are_used_by_the_next_placement() {
     let tree = tree(&["{name: provided, create: true}"], QUEUES);
     let mut placer = Placer::new(&tree);
     for queue in ["root.tenants.A.b", "root.tenants.made.@recovery@.c"] {
@@ -174,31 +174,31 @@ fn what_a_placement_created_takes_part_in_the_next() {
     for queue in ["root.tenants.a.b", "root.tenants.a.c", "root.tenants.made.d"] {
         assert_eq!(leads_to(queue).as_deref(), Some(queue));
     }
-    // Parents take no applications, also those that were made for a queue that could not be made; and leaves
-    // take no queues.
+    // Parents, including those created for a queue that could not be created, accept no applications; leaves
+    // accept no queues.
     for queue in ["root.tenants.a", "root.tenants.made", "root.tenants.a.b.c"] {
         assert_eq!(leads_to(queue), None, "{queue}");
     }
 }
 
 #[test]
-fn the_name_of_a_user_is_never_a_path() {
+fn user_name_is_never_a_path() {
     let rules = ["{name: user, create: true}"];
     let placement = place(&tree(&rules, QUEUES), &asks("root.leaf", &["devs"], "", &[]));
     assert_eq!(placement.queue(), Some("root.root_dot_leaf"));
 }
 
 #[test]
-fn rules_that_cannot_be_built_reject_every_application() {
+fn invalid_rules_reject_every_application() {
     let placement =
         place(&tree(&["{name: provided}", "{name: nope}"], QUEUES), &asks("alice", &[], "root.leaf", &[]));
     assert!(placement.inactive.is_some_and(|reason| reason.starts_with("unknown rule name specified nope")));
     assert!(matches!(placement.outcome, Outcome::Rejected(message) if message.ends_with(NO_RULE_MATCHED)));
 }
 
-/// A scheduler that runs has more queues than its configuration.
+/// A running scheduler has queues that are not in its configuration.
 #[test]
-fn live_queues_take_part() {
+fn live_queues_are_used() {
     let rules = ["{name: provided, create: true}"];
     let tree = tree(&rules, QUEUES);
     let mut live = Live::default();
@@ -217,21 +217,21 @@ fn live_queues_take_part() {
     assert_eq!(ends("alice", "root.MADE.below"), lands("root.made.below"));
     assert!(rejects(ends("alice", "root.made"), NO_RULE_MATCHED));
     assert!(rejects(ends("alice", "root.made.below.x"), "parent is already a leaf: root.made.below"));
-    // Draining: nothing new in it or below it. Its own ACLs are not known, which matters only where they
-    // would decide.
+    // A draining queue accepts nothing new, in it or below it. Its own ACLs are unknown, which matters only
+    // if they would decide.
     assert!(rejects(ends("alice", "root.tenants.gone"), NO_RULE_MATCHED));
     assert!(rejects(ends("eve", "root.tenants.gone"), NO_RULE_MATCHED));
     assert!(rejects(ends("alice", "root.tenants.old.new"), "queue is marked for deletion: root.tenants.old"));
-    // Its own name is checked before the queue above it.
+    // Its own name is checked before its parent.
     assert!(rejects(ends("alice", "root.tenants.old.@recovery@"), "dynamic queue cannot be root.@recovery@"));
     assert!(undecided(ends("eve", "root.tenants.old.new")));
     assert_eq!(ends("alice", "root.tenants.old.dyn"), lands("root.tenants.old.dyn"));
     assert!(undecided(ends("eve", "root.tenants.old.dyn")));
 }
 
-/// `YuniKorn` lets a rule create the recovery queue; once it exists nobody may submit to it.
+/// `YuniKorn` lets a rule create the recovery queue. Once it exists, nobody may submit to it.
 #[test]
-fn the_recovery_queue_takes_one_application_of_those_who_ask() {
+fn recovery_queue_accepts_one_requested_application() {
     let tree = tree(&["{name: provided, create: true}"], QUEUES);
     let mut placer = Placer::new(&tree);
     let submission = asks("alice", &[], "root.@Recovery@", &[]);
@@ -246,7 +246,7 @@ fn the_recovery_queue_takes_one_application_of_those_who_ask() {
 }
 
 #[test]
-fn an_expression_that_cannot_be_decided_leaves_the_answer_open() {
+fn undecided_expression_makes_the_answer_undecided() {
     let expression = format!("{}a{}", "(".repeat(40), ")".repeat(40));
     let rule = format!("{{name: fixed, value: leaf, filter: {{users: ['{expression}']}}}}");
     let placement = place(&tree(&[&rule], QUEUES), &asks("alice", &[], "", &[]));
@@ -262,10 +262,10 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// An application runs in a queue to which its user may submit, where queues are created as requested,
-    /// unless that is a parent queue.
+    /// An application runs in a queue to which its user may submit if queues are created as requested, unless
+    /// that is a parent queue.
     #[test]
-    fn who_may_submit_is_placed(
+    fn user_who_may_submit_is_placed(
         user in "sue|bob|alice|eve", path in "root(\\.(prod|etl|leaf|tenants|x)){1,4}",
     ) {
         let tree = tree(&["{name: provided, create: true}"], QUEUES);
@@ -277,7 +277,7 @@ proptest! {
     }
 
     #[test]
-    fn every_question_is_answered_and_the_trace_ends_with_the_answer(
+    fn trace_of_any_placement_ends_with_the_outcome(
         user in name(), group in name(), queue in name(), tag in name(), forced in any::<bool>(),
     ) {
         let rules = [

@@ -1,4 +1,4 @@
-//! The result of a placement: the outcome, and each rule on the way to it.
+//! The result of a placement: the outcome, and each rule that was tried.
 
 use crate::decide::Decision;
 use crate::tree::levels;
@@ -7,13 +7,14 @@ use go_compat::diag::Span;
 /// The outcome for an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It runs in this queue: its full path, in lower case.
+    /// It runs in this queue, given by its full path in lower case.
     Placed(String),
-    /// It is rejected, with this message of `YuniKorn`.
+    /// It is rejected with this message of `YuniKorn`.
     Rejected(String),
-    /// The scheduler crashes: the queue that a rule named is not below the root (`placement.go:156`).
+    /// The scheduler crashes, because the queue that a rule selected is not below the root
+    /// (`placement.go:156`).
     Crashes(String),
-    /// It cannot be known, with the reason.
+    /// It is unknown, for this reason.
     Undecided(String),
 }
 
@@ -22,22 +23,22 @@ pub enum Outcome {
 pub struct Placement {
     /// The outcome.
     pub outcome: Outcome,
-    /// Each rule that was tried, in order. The last one led to the outcome, unless no rule did.
+    /// The rules that were tried, in order. The last one led to the outcome, unless no rule did.
     pub steps: Vec<Step>,
-    /// The reason why there are no rules, in `YuniKorn`'s words: a scheduler that *starts* with rules it
-    /// cannot build continues without any, and rejects every application (`placement.go:47`). One that runs
-    /// refuses them, and keeps its configuration.
+    /// The reason why there are no rules, in `YuniKorn`'s words. A scheduler that *starts* with invalid rules
+    /// continues without any and rejects every application (`placement.go:47`). A running scheduler refuses
+    /// them and keeps its configuration.
     pub inactive: Option<String>,
 }
 
 impl Placement {
-    /// A rejection without any rule.
+    /// Returns a rejection without any rule.
     pub fn rejected(message: String) -> Self {
         let outcome = Outcome::Rejected(message);
         Self { outcome, steps: Vec::new(), inactive: None }
     }
 
-    /// The queues that are created, also by a placement that fails: they stay.
+    /// Returns the created queues. Queues created by a failed placement stay.
     pub fn created(&self) -> Option<&Created> {
         match &self.steps.last()?.landing.as_ref()?.end {
             LandingEnd::Placed(created) | LandingEnd::Fails { created, .. } => created.as_ref(),
@@ -45,7 +46,7 @@ impl Placement {
         }
     }
 
-    /// The queue it runs in.
+    /// Returns the queue that it runs in.
     pub fn queue(&self) -> Option<&str> {
         match &self.outcome {
             Outcome::Placed(queue) => Some(queue),
@@ -54,31 +55,31 @@ impl Placement {
     }
 }
 
-/// Queues that a placement creates: each level from below `above` down to `queue`.
+/// Queues created by a placement, one per level from below `above` down to `queue`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Created {
-    /// The nearest queue that exists, in lower case.
+    /// The nearest existing queue, in lower case.
     pub above: String,
-    /// The lowest of the new ones, in lower case.
+    /// The lowest new queue, in lower case.
     pub queue: String,
-    /// True if `queue` takes applications. It does not when its own child could not be created.
+    /// True if `queue` accepts applications. It does not if its child could not be created.
     pub leaf: bool,
 }
 
 impl Created {
-    /// The new queues, from the top. All but the last are parents.
+    /// Iterates over the new queues from the top. All but the last are parents.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         let above = self.above.len();
         levels(&self.queue).filter(move |path| path.len() > above)
     }
 }
 
-/// One rule, and the result for the queue it named.
+/// A rule, and the result for the queue it selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// The rule with its result.
     pub rule: RuleStep,
-    /// The result for its queue; `None` when it named none.
+    /// The result for its queue; `None` if it selected none.
     pub landing: Option<Landing>,
 }
 
@@ -95,14 +96,14 @@ pub enum RuleName {
     Fixed(String),
     /// The rule of `YuniKorn`'s own tests.
     Test,
-    /// `root.@recovery@`, for applications that run already.
+    /// `root.@recovery@`, for applications that already run.
     Recovery,
     /// `root.default`, for applications that no rule placed.
     Default,
 }
 
 impl RuleName {
-    /// The name in a `queues.yaml`; the last two kinds cannot be written there.
+    /// Returns the name in a `queues.yaml`. The last two kinds cannot be written there.
     pub fn key(&self) -> &'static str {
         match self {
             Self::Provided => "provided",
@@ -115,7 +116,7 @@ impl RuleName {
         }
     }
 
-    /// The tag of a `tag` rule, the queue of a `fixed` rule.
+    /// Returns the tag of a `tag` rule or the queue of a `fixed` rule.
     pub fn value(&self) -> Option<&str> {
         match self {
             Self::Tag(value) | Self::Fixed(value) => Some(value),
@@ -131,11 +132,11 @@ pub struct RuleStep {
     pub name: RuleName,
     /// True if it may create queues.
     pub create: bool,
-    /// The span where it is written; `None` for one that `YuniKorn` adds.
+    /// The span in the text; `None` for a rule that `YuniKorn` adds.
     pub span: Option<Span>,
-    /// The rule that names the queue above; `None` when there is none, or it was not run.
+    /// The rule that determines the parent queue, if it exists and was run.
     pub parent: Option<Box<RuleStep>>,
-    /// The end of the rule.
+    /// How the rule ends.
     pub end: RuleEnd,
 }
 
@@ -154,100 +155,100 @@ impl RuleStep {
         }
     }
 
-    /// A rule that `YuniKorn` adds itself.
+    /// Returns a rule that `YuniKorn` adds itself.
     pub(super) fn internal(name: RuleName, end: RuleEnd) -> Self {
         Self { name, create: false, span: None, parent: None, end }
     }
 }
 
-/// The reason for the decision of a filter.
+/// The reason for a filter's decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// It has no lists: `allow` lets all pass, `deny` nobody.
+    /// The filter has no lists: `allow` accepts everyone, `deny` nobody.
     Empty,
-    /// It lists the user.
+    /// The filter lists the user.
     User,
-    /// It lists this group of the user.
+    /// The filter lists this group of the user.
     Group(String),
-    /// It lists neither the user nor a group of the user.
+    /// The filter does not list the user or a group of the user.
     NotListed,
 }
 
-/// The end of a rule.
+/// How a rule ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleEnd {
-    /// It names this queue: its full path, as spelled by the rule.
+    /// The rule selects this queue, given by its full path as the rule spells it.
     Named(String),
     /// The application names no queue, or does not have the tag.
     NothingToGoBy,
-    /// The filter does not let the user pass.
+    /// The filter excludes the user.
     Filtered {
         /// The reason.
         why: Why,
         /// The filter in words: `deny users alice, bob, groups ^qa`.
         filter: String,
     },
-    /// The parent rule names no queue.
+    /// The parent rule selects no queue.
     NoParent,
-    /// This queue does not exist, and the rule does not create queues: its full path, as spelled by the rule.
+    /// This queue does not exist, and the rule does not create queues. The path is spelled as in the rule.
     Missing(String),
-    /// The rule fails with this message of `YuniKorn`, and with it the whole submission: no other rule is
+    /// The rule fails with this message of `YuniKorn`, and so does the whole submission: no other rule is
     /// tried (`placement.go:119-125`).
     Fails(String),
-    /// It cannot be known, with the reason.
+    /// It is unknown, for this reason.
     Undecided(String),
 }
 
-/// The result for a queue that a rule named.
+/// The result for a queue that a rule selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Landing {
-    /// The full path, as spelled by the rule.
+    /// The full path, as the rule spells it.
     pub queue: String,
-    /// The queue that the name leads to.
+    /// What the path leads to.
     pub target: Target,
-    /// The decision whether the user may submit there; `None` when it was not evaluated.
+    /// The decision whether the user may submit there; `None` if it was not evaluated.
     pub decision: Option<Decision>,
-    /// The end of the landing.
+    /// How the landing ends.
     pub end: LandingEnd,
 }
 
-/// The queue that a name leads to.
+/// What a path leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// A queue that exists.
+    /// An existing queue.
     Exists {
         /// True if it is in the configuration.
         configured: bool,
     },
-    /// No queue: this is the nearest one above, in lower case.
+    /// A queue that does not exist yet.
     New {
-        /// The full path of the nearest queue.
+        /// The full path of the nearest queue above, in lower case.
         above: String,
     },
-    /// Nowhere: the name does not begin with the root.
+    /// Nothing: the path does not begin with the root.
     Nowhere,
 }
 
-/// The end for a queue that a rule named.
+/// How the landing of a queue ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LandingEnd {
-    /// The application runs there, with the queues that are made for it, if any.
+    /// The application runs there, in a queue created for it if necessary.
     Placed(Option<Created>),
-    /// It is not a leaf: the next rule is tried.
+    /// It is not a leaf; the next rule is tried.
     NotALeaf,
-    /// The user may not submit to it: the next rule is tried.
+    /// The user may not submit to it; the next rule is tried.
     Denied,
-    /// It has been removed from the configuration: the next rule is tried.
+    /// It was removed from the configuration; the next rule is tried.
     Draining,
     /// The whole submission fails.
     Fails {
         /// The message in `YuniKorn`'s words.
         message: String,
-        /// The queues made before it failed; they stay.
+        /// The queues created before the failure, which stay.
         created: Option<Created>,
     },
     /// The scheduler crashes.
     Crashes,
-    /// It cannot be known, with the reason.
+    /// It is unknown, for this reason.
     Undecided(String),
 }

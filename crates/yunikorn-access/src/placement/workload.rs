@@ -2,7 +2,7 @@
 //! v1.8.0 `pkg/cache/metadata.go:56-155`, `pkg/cache/context.go:917-952`,
 //! `pkg/common/utils/utils.go:111-214`).
 //!
-//! The identity of the user is resolved elsewhere ([`yunikorn::admission`]); here it is known.
+//! The identity of the user must already be resolved ([`yunikorn::admission`]).
 
 use std::collections::BTreeMap;
 
@@ -15,26 +15,26 @@ use yunikorn::admission::request::{
 };
 use yunikorn::identity::Identity;
 
-/// The end of an application id that stands for the pod's uid.
+/// The end of an application ID that contains the pod's UID.
 const UNIQUE: &str = "-uniqueautogen";
 
-/// A pod, as far as it decides about its application. An application is made of its first pod alone.
+/// The relevant parts of a pod. Only the first pod of an application determines it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Workload {
     /// `metadata.namespace`; empty means `default`.
     pub namespace: String,
     /// The annotations of that namespace.
     pub namespace_annotations: Texts,
-    /// Its metadata and scheduler. `YuniKorn`'s admission controller sets the scheduler, so it may still be
-    /// missing.
+    /// The metadata and the scheduler. `YuniKorn`'s admission controller sets the scheduler, so it may still
+    /// be missing.
     pub pod: Pod,
-    /// `spec.nodeName`: once set, the application has to be accepted.
+    /// `spec.nodeName`. If it is set, the application must be accepted.
     pub node_name: String,
     /// The names in `spec.imagePullSecrets`.
     pub image_pull_secrets: Vec<String>,
 }
 
-/// The naming of an application whose pod names none (`admissionController.filtering.generateUniqueAppId`).
+/// How an application is named if its pod names none (`admissionController.filtering.generateUniqueAppId`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Naming {
     /// One application for all such pods of a namespace.
@@ -45,7 +45,7 @@ pub enum Naming {
 }
 
 impl Workload {
-    /// The application that the shim submits.
+    /// Returns the application that the shim submits.
     pub fn submission(&self, identity: Identity, naming: Naming) -> Submission {
         Submission {
             application_id: self.application_id(naming),
@@ -55,18 +55,18 @@ impl Workload {
         }
     }
 
-    /// Returns whether the pod names another scheduler, so that `YuniKorn` does not look at it.
+    /// Returns whether the pod names another scheduler, so that `YuniKorn` ignores it.
     pub fn is_foreign(&self) -> bool {
         !self.pod.scheduler_name.is_empty() && self.pod.scheduler_name != YUNIKORN
     }
 
-    /// The queue that it names; empty for none (`GetQueueNameFromPod`).
+    /// Returns the queue that it names, or an empty text (`GetQueueNameFromPod`).
     pub fn queue(&self) -> &str {
         let pod = &self.pod;
         first(&[pod.label(QUEUE), pod.annotation(QUEUE), pod.label(OLD_QUEUE)])
     }
 
-    /// The id that the pod gives its application; empty for none.
+    /// Returns the ID that the pod gives its application, or an empty text.
     pub fn given_id(&self) -> &str {
         let pod = &self.pod;
         first(&[
@@ -77,7 +77,7 @@ impl Workload {
         ])
     }
 
-    /// The application's id (`GetApplicationIDFromPod`).
+    /// Returns the application's ID (`GetApplicationIDFromPod`).
     pub fn application_id(&self, naming: Naming) -> String {
         match self.given_id() {
             "" => self.generated_id(naming),
@@ -88,22 +88,21 @@ impl Workload {
         }
     }
 
-    /// The application that it names and that others may have, too; empty for none. The shared one of all
-    /// pods in its namespace that name none does not belong to anybody, and one that contains the pod's UID
-    /// is new.
+    /// Returns the application that it names and that others may share, or an empty text. The shared
+    /// application of all pods that name none belongs to nobody, and an ID with the pod's UID is new.
     pub fn named_application(&self) -> &str {
         let given = self.given_id();
         let is_its_own = given.ends_with(UNIQUE) || given == self.generated_id(Naming::PerNamespace);
         if is_its_own { "" } else { given }
     }
 
-    /// `GenerateApplicationID`, which does not read an empty namespace as `default`.
+    /// `GenerateApplicationID`, which does not replace an empty namespace by `default`.
     fn generated_id(&self, naming: Naming) -> String {
         generated_id(&self.namespace, naming == Naming::PerPod, &self.pod.uid)
     }
 
-    /// The tags that a rule can use. Tags that are never the name of a queue are left out: quotas, in JSON,
-    /// and the time of creation.
+    /// Returns the tags that a rule can use. Tags that can never be a queue name are omitted: quotas in JSON,
+    /// and the creation time.
     fn tags(&self) -> BTreeMap<String, String> {
         let namespace = if self.namespace.is_empty() { "default" } else { &self.namespace };
         let forced = if self.node_name.is_empty() { "false" } else { "true" };
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_is_the_first_of_three() {
+    fn queue_label_has_precedence() {
         let cases: [(Entries, Entries, &str); 5] = [
             (&[(QUEUE, "a"), (OLD_QUEUE, "b")], &[(QUEUE, "c")], "a"),
             (&[(OLD_QUEUE, "b")], &[(QUEUE, "c")], "c"),
@@ -165,9 +164,9 @@ mod tests {
         }
     }
 
-    /// The keys that the model reads of a pod: the list that the policy `queuewarden-own-names` has.
+    /// The keys that the model reads from a pod must equal the list in the policy `queuewarden-own-names`.
     #[test]
-    fn user_application_and_queue_depend_on_the_deciding_labels_and_annotations_and_on_no_others() {
+    fn user_application_and_queue_depend_only_on_the_deciding_labels_and_annotations() {
         let all = [DECIDING_LABELS.as_slice(), &DECIDING_ANNOTATIONS].concat();
         let others = [ALLOW_PREEMPTION, "app", "yunikorn.apache.org/task-group-name", "run"];
         let derived = |pod: &Workload, version| {
@@ -182,14 +181,14 @@ mod tests {
             let keys = if is_label { &DECIDING_LABELS[..] } else { &DECIDING_ANNOTATIONS };
             assert_eq!(is_listed, keys.contains(&key), "{key} {is_label}");
             let decides = derived(&changed, Version::V1_9) != derived(&pod(&[], &[]), Version::V1_9);
-            // The model has no gangs and no plugin of Kubernetes' scheduler.
+            // Gangs and the Kubernetes scheduler plugin are not modelled.
             let unmodelled = [PLACEHOLDER_LABEL, PLACEHOLDER, OLD_PLACEHOLDER, IGNORE_APPLICATION];
             assert_eq!(decides, is_listed && !unmodelled.contains(&key), "{key} {is_label}");
         }
     }
 
     #[test]
-    fn the_application_is_named_or_generated() {
+    fn application_id_is_named_or_generated() {
         let cases: [(Entries, Entries, &str); 6] = [
             (&[(APP_ID, "a"), (SPARK_APP_SELECTOR, "s")], &[(APP_ID, "n")], "a"),
             (&[(APPLICATION_ID, "o"), (SPARK_APP_SELECTOR, "s")], &[(APP_ID, "n")], "n"),
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_application_is_named_that_others_may_have_too() {
+    fn named_application_may_be_shared() {
         for (id, expected) in [
             ("spark-1", "spark-1"),
             ("yunikorn-prod-autogen", "yunikorn-prod-autogen"),
@@ -224,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_tell_the_namespace_and_what_it_is_annotated_with() {
+    fn tags_contain_the_namespace_and_its_annotations() {
         let mut workload = pod(&[], &[]);
         workload.namespace_annotations = map(&[(PARENT_QUEUE, "root.tenants"), (MAX_APPS, "3"), ("x", "y")]);
         let submission = workload.submission(Identity::default(), Naming::default());
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_of_another_scheduler_is_foreign_and_one_of_none_is_not() {
+    fn pod_of_another_scheduler_is_foreign() {
         for (scheduler, foreign) in [("", false), (YUNIKORN, false), ("default-scheduler", true)] {
             let mut workload = pod(&[], &[]);
             workload.pod.scheduler_name = scheduler.to_owned();
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_has_a_node_must_be_accepted() {
+    fn pod_with_a_node_must_be_accepted() {
         let workload = Workload { node_name: "n1".to_owned(), ..pod(&[], &[]) };
         assert!(workload.submission(Identity::default(), Naming::default()).forced());
     }

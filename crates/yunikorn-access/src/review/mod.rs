@@ -1,21 +1,20 @@
 //! Answers access questions in the form of Kubernetes: a `SubjectAccessReview`, and the answer of an
 //! authorizer.
 //!
-//! [`request`] has the request, all the spellings of it that `kubectl auth can-i` sends, and the answer to
-//! it. [`answer`](answer()) decides.
+//! [`request`] contains the request, in all spellings that `kubectl auth can-i` sends, and the answer.
+//! [`answer`](answer()) decides.
 //!
-//! | resource | verbs | answered by |
+//! | resource | verbs | decided by |
 //! |---|---|---|
-//! | `queues` | `submit`, `use` (the same, known to kubectl), `administer` | [`decide`](mod@super::decide) |
+//! | `queues` | `submit`, `use` (a synonym), `administer` | [`decide`](mod@super::decide) |
 //! | `applications` | `view`, `modify`, `kill`, `logs`, `move` | [`application`](super::application) |
 //!
-//! An answer is one of three, as in the authorization webhook protocol:
+//! As in the authorization webhook protocol, there are three answers:
 //! * **allow**: the ACLs grant it.
-//! * **deny**: `YuniKorn` would refuse it, whatever else is configured. An authorizer that only had no
-//!   opinion would leave the decision to a rule with `verbs: ["*"]`, and Kubernetes would then allow what the
-//!   scheduler refuses.
-//! * **no opinion**: the question is not ours (another resource, `get queues.queuewarden.dev`), or cannot be
-//!   decided now. The reason is then also reported as an evaluation error.
+//! * **deny**: `YuniKorn` would refuse it, regardless of other authorizers. If this authorizer only had no
+//!   opinion, a rule with `verbs: ["*"]` would make Kubernetes allow an action that the scheduler refuses.
+//! * **no opinion**: the question is about something else (another resource, `get queues.queuewarden.dev`),
+//!   or cannot be decided at the moment. In that case, the reason is also reported as an evaluation error.
 
 pub mod request;
 #[cfg(test)]
@@ -36,19 +35,19 @@ use yunikorn::right::Right;
 
 pub use request::{ACCESS_GROUP, AccessAction, AccessRequest, Answer, GROUP, Opinion};
 
-/// Returns whether a user administers a queue, and may so ask about the access of others, as in YARN: `GET
-/// /ws/v1/cluster/queues/{queue}/access` requires `ADMINISTER_QUEUE` for questions about another user
-/// (`RMWebServices`, `checkUserAccessToQueue`). A path that leads to no queue has no administrator.
+/// Returns whether a user administers a queue and therefore may ask about the access of others. YARN has the
+/// same rule: `GET /ws/v1/cluster/queues/{queue}/access` requires `ADMINISTER_QUEUE` for questions about
+/// another user (`RMWebServices`, `checkUserAccessToQueue`). A path without a queue has no administrator.
 pub fn administers(tree: Option<&Tree>, user: &Identity, queue: &str) -> bool {
     tree.is_some_and(|tree| decide(tree, Right::Admin, queue, user).allowed())
 }
 
-/// An application, as far as it decides about access.
+/// The relevant parts of an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Application {
     /// The owner and the rules of its dialect.
     pub acl: ApplicationAcl,
-    /// The full path of the queue it is in.
+    /// The full path of the application's queue.
     pub queue: String,
 }
 
@@ -57,13 +56,13 @@ pub struct Application {
 pub enum Lookup {
     /// The application exists.
     Application(Box<Application>),
-    /// There is none with this ID.
+    /// There is no application with this ID.
     Unknown,
-    /// It cannot be known, with the reason.
+    /// It is unknown, for this reason.
     Undecided(String),
 }
 
-/// Answers a request. `found` is the application that it is about; `None` if applications are not known.
+/// Answers a request. `found` is the application in question; `None` if applications are unknown.
 pub fn answer(request: &AccessRequest<'_>, found: Option<&Lookup>, scheduler: Scheduler<'_>) -> Answer {
     let (tree, user) = (scheduler.tree, request.user);
     match request.action {
@@ -78,14 +77,14 @@ pub fn answer(request: &AccessRequest<'_>, found: Option<&Lookup>, scheduler: Sc
                 Some(Lookup::Application(application)) => application.answer(tree, (verb, target), identity),
                 Some(Lookup::Unknown) => Answer::undecided("no_application", &unknown(namespace, id)),
                 Some(Lookup::Undecided(why)) => not_decided(id, why),
-                None => not_decided(id, "applications are not known here, only queues"),
+                None => not_decided(id, "only queues are known here, not applications"),
             })
         }
         AccessAction::Pod { verb, .. } => about_pod(user, verb, found, scheduler),
     }
 }
 
-/// Decides about a user whom `YuniKorn` accepts.
+/// Decides about a user that `YuniKorn` accepts.
 fn identified(user: &Identity, scheduler: Scheduler<'_>, decide: impl FnOnce(&Identity) -> Answer) -> Answer {
     match scheduler.tree.identify(user, scheduler.resolver, scheduler.version) {
         Ok(identity) => decide(&identity),
@@ -94,8 +93,8 @@ fn identified(user: &Identity, scheduler: Scheduler<'_>, decide: impl FnOnce(&Id
     }
 }
 
-/// Answers yes if the ACLs grant an action on a pod. The rest is left to RBAC, to which the authorizer only
-/// adds here.
+/// Allows an action on a pod if the ACLs grant it. Everything else is left to RBAC; the authorizer
+/// only adds.
 fn about_pod(user: &Identity, verb: Verb, found: Option<&Lookup>, scheduler: Scheduler<'_>) -> Answer {
     let Scheduler { tree, resolver, version } = scheduler;
     let application = match found {
@@ -119,17 +118,17 @@ fn not_decided(id: &str, why: &str) -> Answer {
     Answer::undecided("application", &format!("application {} cannot be decided: {why}", quoted(id)))
 }
 
-/// The full path of the queue that a name stands for, in any case.
+/// Returns the full path of the queue with this name, ignoring case.
 ///
 /// # Errors
-/// The reason why there can be no queue of this name; nobody may do anything in it.
+/// The reason why no such queue can exist, so that nobody can have a right on it.
 pub fn path_of<'q>(tree: &Tree, queue: &'q str) -> Result<Cow<'q, str>, String> {
     if tree.find_exact(queue).is_some() {
         return Ok(Cow::Borrowed(queue));
     }
     match QueuePath::parse(&queue::lowered(queue)) {
         Ok(path) => Ok(Cow::Owned(path.as_str().to_owned())),
-        Err(wrong) => Err(format!("{} is no queue: {}", quoted(queue), wrong.without_code())),
+        Err(wrong) => Err(format!("{} is not a queue: {}", quoted(queue), wrong.without_code())),
     }
 }
 
@@ -144,7 +143,7 @@ fn in_queue(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Answ
     }
 }
 
-/// Returns the entry that grants a right, and the reason of the yes; `None` for a no.
+/// Returns the entry that grants a right, and the reason; `None` if it is denied.
 fn granted<'t>(
     tree: &'t Tree,
     right: Right,
@@ -158,17 +157,18 @@ fn granted<'t>(
     Some((granting, why))
 }
 
-/// Decides for all queues. A grant at the root reaches every queue. A user who has the right in each
-/// queue by itself may not have it in the next one that is made: that is not a yes and, because each
-/// queue can be queried, no final no.
+/// Decides about all queues. A grant at the root reaches every queue. A user who currently has the right on
+/// each queue may lack it on the next one that is created. The answer is then not a yes but, because each
+/// queue can be queried, also not a definite no.
 fn in_all_queues(tree: &Tree, right: Right, identity: &Identity) -> Answer {
     if let Some((granting, why)) = granted(tree, right, queue::ROOT, identity) {
         return allowed(tree, &granting, &format!("in all queues: {why}"));
     }
     let why = sentence(tree, &explain(tree, right, queue::ROOT, identity));
     let ask = format!("{} queues.{GROUP}/root.prod", right.verb());
-    let why =
-        format!("the question names no queue, and so is about all of them: {why}; to ask about one: {ask}");
+    let why = format!(
+        "the request names no queue and so refers to all queues: {why}; to ask about one queue: {ask}"
+    );
     Answer::no_opinion("no_queue_named", &why)
 }
 
@@ -184,12 +184,12 @@ fn denied(tree: &Tree, decision: &Decision) -> Answer {
     Answer::deny(decision.clause(), &why)
 }
 
-/// Appends the objects that wrote the entry that grants: ` (QueueAcl/prod)`.
+/// Appends the objects that wrote the granting entry: ` (QueueAcl/prod)`.
 fn add_objects(why: &mut String, tree: &Tree, granting: &GrantingEntry<'_>) {
     let origins = granting.origins(tree);
     let mut before = " (";
     for object in origins.iter().filter(|origin| matches!(origin, Origin::Object { .. })) {
-        // Writing into a text does not fail.
+        // Writing to a string cannot fail.
         _ = write!(why, "{before}{object}");
         before = ", ";
     }
@@ -199,7 +199,8 @@ fn add_objects(why: &mut String, tree: &Tree, granting: &GrantingEntry<'_>) {
 }
 
 impl Application {
-    /// Decides about an action on it by the rules of its dialect; a target is the queue to move it to.
+    /// Decides about an action on the application according to its dialect. A target is the queue to move it
+    /// to.
     pub(crate) fn answer(&self, tree: &Tree, (verb, target): (Verb, &str), identity: &Identity) -> Answer {
         let Self { acl, queue } = self;
         let request = application::Request { tree, identity, verb, target, application: acl, queue };
@@ -211,7 +212,7 @@ impl Application {
     }
 }
 
-/// A yes by an entry of an ACL.
+/// Returns a yes that results from an ACL entry.
 fn allowed(tree: &Tree, granting: &GrantingEntry<'_>, why: &str) -> Answer {
     Answer { entry: Some(granting.subject(tree)), ..Answer::allow(granting.acl.key(), why) }
 }

@@ -1,14 +1,13 @@
-//! A request about access, its spellings in a review, and the answer to it in full or in short.
+//! A request about access, its spellings in a review, and the full and the short answer.
 //!
 //! `kubectl auth can-i submit queues.queuewarden.dev/root.prod` sends the group `queuewarden.dev` and the
-//! resource `queues` when the API server serves that resource. When it does not, the group is empty and the
-//! resource is what was typed, in its case; the version may then stand between the two
-//! (`queues.v1alpha1.queuewarden.dev`), and the resource may be in the singular. `/yunikorn/queues/root.prod`
-//! asks the same by path.
+//! resource `queues` if the API server serves that resource. If not, the group is empty, and the resource is
+//! exactly the text that the user typed. It may then contain a version (`queues.v1alpha1.queuewarden.dev`)
+//! and be in the singular. `/yunikorn/queues/root.prod` asks the same with a path.
 //!
-//! The short answer is for users who ask about themselves and may not read the queue. It depends on the
-//! request, on the user, and on the entry that names the user. It contains nothing else of the configuration,
-//! and a missing object gets the same answer as a denial, so that names cannot be tried out.
+//! The short answer is for users who ask about themselves but may not read the queue. It depends only on the
+//! request, the user, and the entry that names the user, and reveals nothing else about the configuration. A
+//! missing object gets the same answer as a denial, so that users cannot probe for names.
 
 use serde::Deserialize;
 
@@ -23,30 +22,30 @@ use yunikorn::right::Right;
 
 /// The API group of the questions.
 pub const GROUP: &str = "queuewarden.dev";
-/// The API group of the served resources. Questions may name it, too.
+/// The API group of the served resources, which requests may also use.
 pub const ACCESS_GROUP: &str = "access.queuewarden.dev";
 /// The prefix of queues among the paths.
 const QUEUES_PATH: &str = "/yunikorn/queues";
 
-/// The verbs of queues, and the right that each means.
+/// The verbs for queues, and the right for each.
 pub const QUEUE_VERBS: [(&str, Right); 3] =
     [("submit", Right::Submit), ("use", Right::Submit), ("administer", Right::Admin)];
 
-/// A request about access: who wants to do what. Every endpoint and the evaluator share it.
+/// A request about access: who wants to do what. All endpoints and the evaluator share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessRequest<'a> {
     /// The partition of the queue.
     pub partition: &'a str,
-    /// The user whom the request is about, with all groups, `system:authenticated` among them. `YuniKorn`
-    /// resolves the groups of a user without any.
+    /// The user in question, with all groups, such as `system:authenticated`. `YuniKorn` resolves the groups
+    /// if there are none.
     pub user: &'a Identity,
     /// The action in question.
     pub action: AccessAction<'a>,
 }
 
 impl AccessRequest<'_> {
-    /// Returns whether a caller asks about themselves. With an added group the question is what a member of
-    /// it could do. If no groups are named, `YuniKorn` resolves them, and nothing is made up.
+    /// Returns whether callers ask about themselves. With an added group, the question is what a member of it
+    /// could do. If no groups are given, `YuniKorn` resolves them, so nothing is made up.
     pub fn is_about(&self, caller: &Identity) -> bool {
         caller.user == self.user.user && self.user.groups.iter().all(|group| caller.groups.contains(group))
     }
@@ -55,14 +54,14 @@ impl AccessRequest<'_> {
 /// An action that queuewarden decides about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessAction<'a> {
-    /// The use of a right in a queue.
+    /// Use of a right on a queue.
     Queue {
         /// The right in question.
         right: Right,
         /// The path of the queue, in any case.
         queue: &'a str,
     },
-    /// The use of a right in every queue, including future ones. Kubernetes reads a missing name as all.
+    /// Use of a right on every queue, including future ones. In Kubernetes, a missing name means all objects.
     AllQueues {
         /// The right in question.
         right: Right,
@@ -71,17 +70,18 @@ pub enum AccessAction<'a> {
     Application {
         /// The action in question.
         verb: Verb,
-        /// The queue to move it to; empty for other verbs.
+        /// The target queue of a move; empty for other verbs.
         target: &'a str,
-        /// The namespace of its pods; empty when the question does not name it.
+        /// The namespace of its pods; may be empty.
         namespace: &'a str,
-        /// Its ID.
+        /// The ID of the application.
         id: &'a str,
     },
-    /// An action on a pod, which is an action on its application: `get pods/log` reads the logs of one,
-    /// `delete pods` ends a part of it. So an administrator of a queue may kill its applications, as in YARN.
+    /// An action on a pod, which is an action on its application: `get pods/log` reads the application's
+    /// logs, `delete pods` ends a part of it. Therefore an administrator of a queue may kill its
+    /// applications, as in YARN.
     Pod {
-        /// The action: read its logs, or end it.
+        /// The action: reading logs, or ending the pod.
         verb: Verb,
         /// The namespace of the pod.
         namespace: &'a str,
@@ -91,10 +91,10 @@ pub enum AccessAction<'a> {
 }
 
 impl<'a> AccessAction<'a> {
-    /// Reads the action of a review.
+    /// Returns the action of a review.
     ///
     /// # Errors
-    /// The answer to a question that others decide. Questions about pods are among them unless
+    /// The answer to a question that queuewarden does not decide. This includes questions about pods unless
     /// `answers_pods` is set.
     pub fn read(
         resource: Option<&'a ResourceAttributes>,
@@ -108,17 +108,16 @@ impl<'a> AccessAction<'a> {
             (None, Some(path)) => of_path(path),
             (None, None) => Err(Answer::undecided(
                 "malformed",
-                "neither resourceAttributes nor nonResourceAttributes say what is asked",
+                "the review has no resourceAttributes and no nonResourceAttributes",
             )),
             (Some(_), Some(_)) => Err(Answer::undecided(
                 "malformed",
-                "resourceAttributes and nonResourceAttributes are both given, and only one of them can be asked \
-                 about",
+                "the review has both resourceAttributes and nonResourceAttributes, but only one of them is allowed",
             )),
         }
     }
 
-    /// Returns the verb in one word of a few.
+    /// Returns the verb as a label.
     pub fn verb(self) -> &'static str {
         match self {
             Self::Queue { right, .. } | Self::AllQueues { right } => right.verb(),
@@ -126,7 +125,7 @@ impl<'a> AccessAction<'a> {
         }
     }
 
-    /// Returns the application or pod for logs; empty if the action is about queues.
+    /// Returns the application or pod for logs, or an empty text if the action concerns queues.
     pub fn object(self) -> String {
         match self {
             Self::Queue { .. } | Self::AllQueues { .. } => String::new(),
@@ -136,7 +135,8 @@ impl<'a> AccessAction<'a> {
         }
     }
 
-    /// Returns the kind of the object, which may not exist; `None` if it is not a single object.
+    /// Returns the kind of the object, which might not exist, or `None` if the action does not concern a
+    /// single object.
     pub(super) fn kind(self) -> Option<&'static str> {
         match self {
             Self::Queue { .. } => Some("queue"),
@@ -146,18 +146,18 @@ impl<'a> AccessAction<'a> {
         }
     }
 
-    /// Returns the sentence of a yes. `who` is the entry that grants it: `user sue`.
+    /// Returns the sentence for a yes. `who` is the granting entry, such as `user sue`.
     pub fn granted(self, who: &str) -> String {
         format!("{who} may {}", self.words())
     }
 
-    /// Returns the sentence of a no.
+    /// Returns the sentence for a no.
     pub fn denied(self, user: &str) -> String {
         let absent = self.kind().map(|kind| format!(", or there is no such {kind}")).unwrap_or_default();
-        format!("nothing lets user {user} {}{absent}: ask an administrator of the cluster", self.words())
+        format!("user {user} has no right to {}{absent}; ask an administrator of the cluster", self.words())
     }
 
-    /// Returns the action as written after "may".
+    /// Returns the words after "may".
     fn words(self) -> String {
         match self {
             Self::Queue { right, queue } => format!("{} {}", right.act(), quoted(queue)),
@@ -170,11 +170,11 @@ impl<'a> AccessAction<'a> {
     }
 }
 
-/// `spec.resourceAttributes`. Everything but the verb may be empty.
+/// `spec.resourceAttributes`. All fields but the verb may be empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ResourceAttributes {
-    /// The namespace. Queues have none, and for them this is ignored, because `can-i` sends the current one.
+    /// The namespace, which is ignored for queues, because `can-i` always sends the current one.
     #[serde(deserialize_with = "nullable")]
     pub namespace: String,
     /// The verb in question.
@@ -183,16 +183,16 @@ pub struct ResourceAttributes {
     /// The API group.
     #[serde(deserialize_with = "nullable")]
     pub group: String,
-    /// The API version; every one is the same here.
+    /// The API version, which is ignored.
     #[serde(deserialize_with = "nullable")]
     pub version: String,
-    /// The resource in the plural, or the typed word where the API server serves no such resource.
+    /// The resource in the plural, or the typed word if the API server does not serve such a resource.
     #[serde(deserialize_with = "nullable")]
     pub resource: String,
-    /// The part of the resource.
+    /// The subresource.
     #[serde(deserialize_with = "nullable")]
     pub subresource: String,
-    /// The name of the object; empty for all.
+    /// The name of the object; empty for all objects.
     #[serde(deserialize_with = "nullable")]
     pub name: String,
 }
@@ -209,17 +209,18 @@ pub struct PathAttributes {
     pub verb: String,
 }
 
-/// The short answer while the ACLs are not known.
-const UNKNOWN: &str = "the ACLs are not known now: ask again later, or ask an administrator of the cluster";
+/// The short answer if the ACLs are unknown.
+const UNKNOWN: &str =
+    "the ACLs are unknown at the moment; try again later, or ask an administrator of the cluster";
 
 /// The opinion of an authorizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Opinion {
-    /// Yes, and no other authorizer is called.
+    /// Yes. Kubernetes calls no other authorizer.
     Allow,
-    /// The next authorizer may allow it; if none does, it is denied.
+    /// The next authorizer may allow it. If none does, it is denied.
     NoOpinion,
-    /// No, and no other authorizer is called.
+    /// No. Kubernetes calls no other authorizer.
     Deny,
 }
 
@@ -228,13 +229,13 @@ pub enum Opinion {
 pub struct Answer {
     /// The opinion of the authorizer.
     pub opinion: Opinion,
-    /// The clause that decided, in one word of a few: a label of metrics.
+    /// The deciding clause, as a label for metrics.
     pub clause: &'static str,
-    /// The reason, in one bounded line without invisible characters.
+    /// The reason, in one line of limited length without invisible characters.
     pub reason: String,
-    /// The error that prevents a decision. API servers drop it; direct callers see it.
+    /// The error that prevented a decision. API servers drop it; direct callers see it.
     pub evaluation_error: Option<String>,
-    /// The entry of an ACL that grants it; `None` for a no, and where something else grants it.
+    /// The granting entry; `None` for a no, or if something other than an entry grants it.
     pub entry: Option<Subject>,
 }
 
@@ -243,28 +244,28 @@ impl Answer {
         Self { opinion, clause, reason: visible(reason), evaluation_error: None, entry: None }
     }
 
-    /// An answer that allows.
+    /// Returns an answer that allows.
     pub fn allow(clause: &'static str, reason: &str) -> Self {
         Self::new(Opinion::Allow, clause, reason)
     }
 
-    /// An answer that denies, whatever other authorizers say.
+    /// Returns an answer that denies, regardless of other authorizers.
     pub fn deny(clause: &'static str, reason: &str) -> Self {
         Self::new(Opinion::Deny, clause, reason)
     }
 
-    /// An answer that leaves the decision to other authorizers.
+    /// Returns an answer that leaves the decision to other authorizers.
     pub fn no_opinion(clause: &'static str, reason: &str) -> Self {
         Self::new(Opinion::NoOpinion, clause, reason)
     }
 
-    /// An answer without a decision: no opinion, and an error for direct callers.
+    /// Returns an answer without an opinion, with an error for direct callers.
     pub fn undecided(clause: &'static str, why: &str) -> Self {
         let answer = Self::no_opinion(clause, why);
         Self { evaluation_error: Some(answer.reason.clone()), ..answer }
     }
 
-    /// The decision in one word, for logs and metrics.
+    /// Returns the decision as a label for logs and metrics.
     pub fn decision(&self) -> &'static str {
         match self.opinion {
             _ if self.evaluation_error.is_some() => "undecided",
@@ -274,8 +275,8 @@ impl Answer {
         }
     }
 
-    /// Reduces the answer to what users, who may not read the queue, may know about themselves. An answer
-    /// that depends on the name alone stays.
+    /// Reduces the answer to the information that users without access to the queue may have about
+    /// themselves. An answer that depends only on the name is unchanged.
     #[must_use]
     pub fn brief(self, request: &AccessRequest<'_>) -> Self {
         let (action, user) = (request.action, request.user.user.as_str());
@@ -289,7 +290,8 @@ impl Answer {
             (clause, Opinion::Deny) if matches!(action, AccessAction::Queue { .. }) => {
                 Self::deny(clause, &action.denied(user))
             }
-            // For other objects a denial, an undecided answer and a missing object look alike.
+            // For other objects, a denial, an undecided answer and a missing object must be
+            // indistinguishable.
             (clause, _) => Self::no_opinion(clause, &action.denied(user)),
         }
     }
@@ -305,7 +307,7 @@ impl Answer {
     }
 }
 
-/// Reads an action on one pod: all pods of a namespace are no application.
+/// Returns an action on a pod. All pods of a namespace do not form an application.
 fn pod(attributes: &ResourceAttributes) -> Option<AccessAction<'_>> {
     let ResourceAttributes { namespace, verb, group, resource, subresource, name, .. } = attributes;
     if !group.is_empty() || resource != "pods" || name.is_empty() || namespace.is_empty() {
@@ -319,15 +321,16 @@ fn pod(attributes: &ResourceAttributes) -> Option<AccessAction<'_>> {
     Some(AccessAction::Pod { verb, namespace, name })
 }
 
-/// The answer to a question about another resource or path: others decide.
+/// Returns the answer to a question about another resource or path, which others decide.
 fn elsewhere(what: &str) -> Answer {
     let why = format!("queuewarden answers for queues and applications of {GROUP}, not for {}", quoted(what));
     Answer::no_opinion("elsewhere", &why)
 }
 
-/// The answer about a subresource: queues have none, and applications have one for a move only.
+/// Returns the answer about a subresource. Queues have no subresources, and applications only the target of a
+/// move.
 fn no_subresource(name: &str) -> Answer {
-    let why = format!("there is no subresource {} to be asked about", quoted(name));
+    let why = format!("there is no subresource {}", quoted(name));
     Answer::no_opinion("subresource", &why)
 }
 
@@ -358,7 +361,7 @@ fn of_resource(attributes: &ResourceAttributes) -> Result<AccessAction<'_>, Answ
                 // Nobody may act on all applications at once, because each has its own owner.
                 return Err(Answer::no_opinion(
                     "no_application",
-                    "the question names no application; write its ID behind the resource: \
+                    "the request names no application; write its ID after the resource: \
                      applications.queuewarden.dev/ID",
                 ));
             }
@@ -367,7 +370,7 @@ fn of_resource(attributes: &ResourceAttributes) -> Result<AccessAction<'_>, Answ
     }
 }
 
-/// The resource that a review is about: as the API server knows it, or as typed where it knows none.
+/// Returns the resource of a review: as known to the API server, or as typed if it is unknown there.
 fn resource(group: &str, resource: &str) -> Option<Resource> {
     let typed = resource.to_ascii_lowercase();
     let (name, group) = if group.is_empty() {
@@ -386,7 +389,7 @@ fn resource(group: &str, resource: &str) -> Option<Resource> {
     }
 }
 
-/// `v1`, `v1alpha1`
+/// Returns whether a text is a version such as `v1` or `v1alpha1`.
 fn is_version(text: &str) -> bool {
     text.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
@@ -419,7 +422,7 @@ fn application_verb(verb: &str, subresource: &str) -> Result<Verb, Answer> {
         }
         Some(Verb::Move) if subresource.is_empty() => Err(Answer::no_opinion(
             "no_target",
-            "the question does not say where to move the application; write the queue as the subresource: \
+            "the request does not contain the target queue; write the queue as the subresource: \
              --subresource=root.prod",
         )),
         Some(found) if found == Verb::Move || subresource.is_empty() => Ok(found),
@@ -427,8 +430,8 @@ fn application_verb(verb: &str, subresource: &str) -> Result<Verb, Answer> {
     }
 }
 
-/// The answer about a verb of others: RBAC decides about reading and writing objects. The verbs of Kubernetes
-/// are near to some of these, but mean something else.
+/// Returns the answer about other verbs, which RBAC decides: reading and writing objects. Kubernetes verbs
+/// are similar to some of ours but mean something else.
 fn other_verb(resource: &str, ours: &str, verbs: impl Iterator<Item = &'static str>, verb: &str) -> Answer {
     const KUBERNETES: [&str; 9] =
         ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "*"];

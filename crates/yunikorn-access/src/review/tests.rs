@@ -35,7 +35,7 @@ fn queues() -> Tree {
     tree
 }
 
-/// One application, sue's in root.prod, in namespace `jobs`.
+/// Returns sue's application in root.prod, in namespace `jobs`, or nothing for other names.
 fn application(namespace: &str, id: &str) -> Lookup {
     if id != "spark-1" || !["", "jobs"].contains(&namespace) {
         return Lookup::Unknown;
@@ -81,7 +81,7 @@ fn with(review: Review, resource: ResourceAttributes) -> Review {
 }
 
 #[test]
-fn every_spelling_of_kubectl_is_understood() {
+fn every_spelling_of_kubectl_is_parsed() {
     for (group, resource) in [
         ("queuewarden.dev", "queues"),
         ("access.queuewarden.dev", "queues"),
@@ -107,7 +107,7 @@ fn every_spelling_of_kubectl_is_understood() {
 }
 
 #[test]
-fn what_is_not_ours_is_left_to_others() {
+fn foreign_question_is_left_to_others() {
     let cases = [
         about("get", "", "pods", "a"),
         about("submit", "", "queues", "root.prod"),
@@ -136,7 +136,7 @@ fn what_is_not_ours_is_left_to_others() {
 }
 
 #[test]
-fn slips_are_distinguished_from_verbs_that_others_answer() {
+fn misspelled_verbs_are_distinguished_from_foreign_ones() {
     let near = |verb: &str, resource: &str| {
         let review = with(review("sue", &[]), about(verb, "queuewarden.dev", resource, "x"));
         read(&review).unwrap_err()
@@ -156,7 +156,7 @@ fn slips_are_distinguished_from_verbs_that_others_answer() {
 }
 
 #[test]
-fn a_question_has_the_verb_of_its_right() {
+fn question_has_the_verb_of_its_right() {
     for (resource, name, verb, expected) in [
         ("queues", "root.prod", "submit", "submit"),
         ("queues", "root.prod", "use", "submit"),
@@ -169,7 +169,7 @@ fn a_question_has_the_verb_of_its_right() {
 }
 
 #[test]
-fn answers_are_those_of_the_acls_with_their_reasons() {
+fn answers_follow_the_acls_with_reasons() {
     let cases = [
         (
             "sue",
@@ -180,21 +180,14 @@ fn answers_are_those_of_the_acls_with_their_reasons() {
             "user sue may submit to root.prod (QueueAcl/prod)",
         ),
         ("bob", &["devs"], "use", "Root.PROD.Etl", Opinion::Allow, "group devs may submit to root.prod"),
-        (
-            "bob",
-            &["devs"],
-            "administer",
-            "root.prod",
-            Opinion::Deny,
-            "no adminacl on the way from root.prod up to root",
-        ),
+        ("bob", &["devs"], "administer", "root.prod", Opinion::Deny, "no adminacl from root.prod up to root"),
         (
             "ann",
             &["ops"],
             "administer",
             "root.prod.new",
             Opinion::Allow,
-            "`root.prod.new` is not configured, and root.prod decides",
+            "`root.prod.new` is not configured, so root.prod decides",
         ),
         (
             "ann",
@@ -210,17 +203,17 @@ fn answers_are_those_of_the_acls_with_their_reasons() {
             "submit",
             "root.prod",
             Opinion::Deny,
-            "about the submitacl of root.prod: it names the user `sue`; case matters",
+            "about the submitacl of root.prod: it names the user `sue`; names are case-sensitive",
         ),
         ("sue", &[], "submit", "prod", Opinion::Deny, "write the full path from the root: `root.prod`"),
-        ("sue", &["ops"], "submit", "root.a b", Opinion::Deny, "`root.a b` is no queue"),
+        ("sue", &["ops"], "submit", "root.a b", Opinion::Deny, "`root.a b` is not a queue"),
         (
             "a b",
             &["ops"],
             "submit",
             "root.test",
             Opinion::Deny,
-            "YuniKorn takes nothing from user `a b`: invalid username",
+            "YuniKorn refuses every request of user `a b`: invalid username",
         ),
         ("", &["ops"], "submit", "root.test", Opinion::Deny, "empty user cannot resolve"),
         (
@@ -237,7 +230,7 @@ fn answers_are_those_of_the_acls_with_their_reasons() {
             "submit",
             "",
             Opinion::NoOpinion,
-            "to ask about one: submit queues.queuewarden.dev/root.prod",
+            "to ask about one queue: submit queues.queuewarden.dev/root.prod",
         ),
     ];
     for (user, groups, verb, name, opinion, part) in cases {
@@ -259,7 +252,7 @@ fn answers_are_those_of_the_acls_with_their_reasons() {
 }
 
 #[test]
-fn applications_are_decided_when_they_are_known() {
+fn known_applications_are_decided() {
     let ask = |user: &str, groups: &[&str], verb: &str, namespace: &str, id: &str, subresource: &str| {
         let resource = ResourceAttributes {
             namespace: namespace.to_owned(),
@@ -298,7 +291,7 @@ fn applications_are_decided_when_they_are_known() {
 }
 
 #[test]
-fn a_review_that_asks_nothing_or_two_things_is_an_error() {
+fn review_with_no_or_two_questions_is_an_error() {
     let path = PathAttributes { path: "/yunikorn/queues".to_owned(), verb: "submit".to_owned() };
     let both = Review {
         path: Some(path),
@@ -313,7 +306,7 @@ fn a_review_that_asks_nothing_or_two_things_is_an_error() {
 }
 
 #[test]
-fn groups_are_resolved_only_where_none_are_given() {
+fn groups_are_resolved_only_if_none_are_given() {
     let resource = about("submit", "queuewarden.dev", "queues", "root.prod");
     let nobody =
         Review { identity: Identity { user: "devs".to_owned(), groups: Vec::new() }, ..Review::default() };
@@ -342,7 +335,7 @@ fn may_ask(tree: Option<&Tree>, caller: &Identity, about: &Identity, queue: &str
 }
 
 #[test]
-fn about_others_only_administrators_may_ask() {
+fn only_administrators_may_ask_about_others() {
     let tree = tree(&[("root", "*", ""), ("root.prod", "", "sue ops"), ("root.prod.etl", "", "bob")]);
     let cases = [
         (person("ann", &["devs", "qa"]), person("ann", &["devs"]), "root", true),
@@ -367,7 +360,7 @@ fn about_others_only_administrators_may_ask() {
 
 proptest! {
     #[test]
-    fn no_review_panics_and_who_administers_may_submit(
+    fn any_review_is_answered_and_administrators_may_submit(
         user in ".{0,12}", groups in proptest::collection::vec("ops|devs|.{0,8}", 0..4),
         verb in "submit|use|administer|move|kill|.{0,8}", group in "queuewarden.dev|.{0,8}",
         resource in "queues|applications|queues.queuewarden.dev|.{0,12}", subresource in "|.{0,4}",

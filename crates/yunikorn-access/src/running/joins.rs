@@ -1,9 +1,9 @@
 //! Decides whether a pod may join an application.
 //!
-//! `YuniKorn` checks no ACL for such pods: application, queue and quota are those of the first pod's user
-//! (k8shim v1.8.0 `pkg/cache/context.go:917-952`), and an ID is not bound to a namespace. So a pod may join
-//! only if the application has the same user and namespace, if a pod of that application creates it, or if it
-//! is a placeholder that `YuniKorn` creates for such a pod.
+//! `YuniKorn` checks no ACL for such pods: they use the application, queue and quota of the first pod's user
+//! (k8shim v1.8.0 `pkg/cache/context.go:917-952`), and an ID is not bound to a namespace. A pod may therefore
+//! join only if the application has the same user and namespace, if a pod of the application creates it, or
+//! if it is a placeholder that `YuniKorn` creates for such a pod.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use yunikorn::admission::request::USER_INFO;
 /// The pods and applications that matter to one request. The default is empty, as if pods were not watched.
 #[derive(Debug, Clone, Default)]
 pub struct Running {
-    /// The pod that makes the request, by its own token.
+    /// The pod that makes the request with its own token.
     pub(super) creator: Option<Arc<Pod>>,
     /// The pods that own the placeholder, if the request creates one.
     pub(super) owners: Vec<Arc<Pod>>,
@@ -47,41 +47,41 @@ impl Wanted<'_> {
 pub enum Standing {
     /// It belongs to a user and a namespace.
     Taken {
-        /// The user of its first pod; empty: nobody's.
+        /// The user of its first pod; empty if it belongs to nobody.
         owner: String,
-        /// The namespace of its first pod, if it is known.
+        /// The namespace of its first pod, if known.
         namespace: Option<String>,
         /// True if its last pod has ended.
         ended: bool,
     },
-    /// It cannot be known whether it is free, for this reason.
+    /// It is unknown whether the application is free, for this reason.
     Unknown(String),
-    /// No pod has it.
+    /// No pod has this ID.
     Free,
 }
 
-/// A pod as named by a token that is bound to it, or by an owner reference.
+/// A pod in a bound token or an owner reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BoundPod<'a> {
-    /// Its namespace.
+    /// The namespace.
     pub namespace: &'a str,
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// Its UID: a later pod of the same name is another one.
+    /// The UID, which distinguishes it from a later pod of the same name.
     pub uid: &'a str,
 }
 
 /// A pod in `metadata.ownerReferences`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnerPod {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its UID.
+    /// The UID.
     pub uid: String,
 }
 
 impl OwnerPod {
-    /// Returns the pod in this namespace. An owner is in the namespace of the object that it owns.
+    /// Returns the pod in this namespace. An owner is in the namespace of the object it owns.
     pub fn within<'a>(&'a self, namespace: &'a str) -> BoundPod<'a> {
         BoundPod { namespace, name: &self.name, uid: &self.uid }
     }
@@ -92,19 +92,19 @@ impl OwnerPod {
 pub struct Objection {
     /// The application and the reason.
     pub application: String,
-    /// True if it belongs to another user or namespace; false if it is not known whose it is.
+    /// True if it belongs to another user or namespace, false if its owner is unknown.
     pub is_certain: bool,
 }
 
 impl Running {
-    /// The annotation `yunikorn.apache.org/user.info` of the pod that makes the request, if it is in this
-    /// namespace.
+    /// Returns the annotation `yunikorn.apache.org/user.info` of the pod that makes the request, if that pod
+    /// is in this namespace.
     pub fn creators_user_info(&self, namespace: &str) -> Option<&str> {
         self.creator.as_deref().filter(|creator| creator.workload.namespace == namespace).and_then(user_info)
     }
 
-    /// Returns the annotation `yunikorn.apache.org/user.info` of the pod that owns the placeholder; `None`
-    /// unless that pod is a member of this application in this namespace.
+    /// Returns the annotation `yunikorn.apache.org/user.info` of the pod that owns the placeholder, or `None`
+    /// if that pod is not a member of this application in this namespace.
     pub fn originators_user_info(&self, id: &str, namespace: &str) -> Option<&str> {
         let standing = self.named.get(&*id_of(id))?;
         let originator = self
@@ -119,7 +119,7 @@ impl Running {
         !self.owners.is_empty()
     }
 
-    /// Returns the IDs that pods do not show to be taken: the scheduler may have such an application.
+    /// Returns the IDs that no known pod has. The scheduler may nevertheless have such an application.
     pub fn unsettled(&self) -> Vec<String> {
         let unsettled = |(_, standing): &(&String, &Standing)| !matches!(standing, Standing::Taken { .. });
         self.named.iter().filter(unsettled).map(|(id, _)| id.clone()).collect()
@@ -143,7 +143,7 @@ impl Running {
         }
     }
 
-    /// Returns why a new pod of this user and namespace may not join an application; `None` if it may.
+    /// Returns why a new pod of this user and namespace may not join an application, or `None` if it may.
     pub fn objection(&self, id: &str, namespace: &str, user: &str) -> Option<Objection> {
         let standing = self.named.get(&*id_of(id))?;
         if self.creator.as_ref().is_some_and(|creator| is_member(creator, &id_of(id), standing)) {
@@ -154,7 +154,7 @@ impl Running {
             Standing::Free => return None,
             Standing::Unknown(why) => {
                 let application =
-                    format!("application {id}, and whether another user runs it is not known: {why}");
+                    format!("application {id}, and it is unknown whether another user runs it: {why}");
                 return Some(Objection { application, is_certain: false });
             }
             Standing::Taken { owner, namespace: other, ended } => {
@@ -172,7 +172,7 @@ impl Running {
     }
 }
 
-/// Returns whether a pod belongs to an application: its label alone makes nothing of it.
+/// Returns whether a pod belongs to an application. Its label alone is not sufficient.
 fn is_member(pod: &Pod, id: &str, standing: &Standing) -> bool {
     let Standing::Taken { owner, namespace: Some(namespace), .. } = standing else { return false };
     pod.application == id && pod.workload.namespace == *namespace && starter(pod) == *owner

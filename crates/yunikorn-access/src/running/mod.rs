@@ -1,11 +1,11 @@
-//! Running applications: their pods, their owner and queue, and the users to whom they grant access.
+//! Running applications: their pods, their owner and queue, and the users that they grant access to.
 //!
-//! `YuniKorn` makes an application of the first pod with its ID and takes owner and queue from that one;
-//! later pods join it (k8shim v1.8.0 `pkg/cache/context.go:917-952`). For questions about a pod, nothing is
-//! taken from another pod except the one that it belongs to: otherwise anyone who guesses the ID of an
-//! application could become its owner.
+//! `YuniKorn` creates an application from the first pod with its ID and uses the owner and queue of that pod;
+//! later pods join it (k8shim v1.8.0 `pkg/cache/context.go:917-952`). For a question about a pod, only that
+//! pod and its owner are considered. Otherwise, anyone who guesses the ID of an application could become its
+//! owner.
 //!
-//! * [`registry`]: the pods, and whose each application is.
+//! * [`registry`]: the pods, and the owner of each application.
 //! * [`joins`]: the applications that a new pod may not name.
 
 pub mod joins;
@@ -36,46 +36,46 @@ use yunikorn::identity::{Claim, Identity, identify};
 use yunikorn::queue;
 use yunikorn::version::Version;
 
-/// A pod that `YuniKorn` schedules, as far as it describes its application.
+/// The relevant parts of a pod that `YuniKorn` schedules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pod {
     /// `metadata.name`
     pub name: String,
-    /// Its namespace and metadata.
+    /// The namespace and metadata.
     pub workload: Workload,
-    /// The application's ID, as the shim finds it, in the form of [`id_of`].
+    /// The application's ID according to the shim, in the form of [`id_of`].
     pub application: String,
     /// `metadata.creationTimestamp`
     pub created: Timestamp,
-    /// The UIDs of the pods in `metadata.ownerReferences`: a Spark driver owns its executors.
+    /// The UIDs of the pods in `metadata.ownerReferences`. For example, a Spark driver owns its executors.
     pub owners: Vec<String>,
-    /// True if it has succeeded or failed, so that none of it runs.
+    /// True if it has succeeded or failed.
     pub ended: bool,
-    /// The `ConfigMap` with the configuration of the Spark driver that this pod is.
+    /// The `ConfigMap` with the configuration, if the pod is a Spark driver.
     pub spark_conf: Option<String>,
 }
 
-/// The most bytes of an ID that is stored without a change: more than any label can have.
+/// Maximum length of an ID that is stored unchanged, in bytes. No label can be longer.
 const MAX_ID: usize = 253;
 
-/// Returns the stored form of an ID: the ID itself, or its hash if it is too long to be a label.
+/// Returns the stored form of an ID: the ID itself, or its hash if it is too long for a label.
 pub fn id_of(id: &str) -> Cow<'_, str> {
     if id.len() <= MAX_ID {
         return Cow::Borrowed(id);
     }
     let mut hash = "sha256:".to_owned();
     for byte in Sha256::digest(id) {
-        // Writing to a String cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(hash, "{byte:02x}");
     }
     Cow::Owned(hash)
 }
 
-/// The pod that stands for an application: the oldest with its ID in the namespace, or in any namespace if
-/// none is given. `None` if there is none.
+/// Returns the pod that represents an application: the oldest pod with its ID in the namespace, or in any
+/// namespace if none is given.
 ///
 /// # Errors
-/// An error when pods of several namespaces have the ID.
+/// Pods of several namespaces have the ID.
 fn first<'a>(
     pods: impl Iterator<Item = &'a Arc<Pod>>,
     namespace: &str,
@@ -88,13 +88,14 @@ fn first<'a>(
         && let Some(other) = namespaces.find(|other| *other != one)
     {
         return Err(format!(
-            "there are applications of this ID in the namespaces {one} and {other}; name one: -n NAMESPACE"
+            "there are applications with this ID in the namespaces {one} and {other}; choose one with -n NAMESPACE"
         ));
     }
     Ok(pods.into_iter().min_by_key(|pod| (pod.created, &pod.name)).cloned())
 }
 
-/// The pod that names the owner of a pod: itself, or the one of the same application that owns it.
+/// Returns the pod that names the owner of a pod: the pod itself, or the pod of the same application that
+/// owns it.
 pub fn speaker<'a>(mut pods: impl Iterator<Item = &'a Arc<Pod>>, pod: &'a Arc<Pod>) -> &'a Arc<Pod> {
     let owns = |other: &&Arc<Pod>| {
         other.workload.namespace == pod.workload.namespace
@@ -104,8 +105,8 @@ pub fn speaker<'a>(mut pods: impl Iterator<Item = &'a Arc<Pod>>, pod: &'a Arc<Po
     if pod.owners.is_empty() { pod } else { pods.find(owns).unwrap_or(pod) }
 }
 
-/// The owner, rules and queue of the application that begins with this pod. `spark` is its driver's
-/// configuration, if it is one.
+/// Returns the owner, rules and queue of the application that begins with this pod. `spark` is the
+/// configuration of a driver.
 pub fn application(pod: &Pod, spark: &[(String, String)], scheduler: Scheduler<'_>) -> Lookup {
     let submitter = Submitter::from_pod(&pod.workload.pod, scheduler.version);
     match queue_of(pod, &submitter, scheduler) {
@@ -117,7 +118,7 @@ pub fn application(pod: &Pod, spark: &[(String, String)], scheduler: Scheduler<'
     }
 }
 
-/// The owner. The user `nobody` is not a person of that name: a pod without a named user belongs to nobody.
+/// Returns the owner. The user `nobody` is not a person of that name: a pod without a user belongs to nobody.
 fn owner(submitter: &Submitter) -> String {
     match submitter.source {
         Source::Annotation | Source::Label => unescaped(&submitter.user).into_owned(),
@@ -125,8 +126,8 @@ fn owner(submitter: &Submitter) -> String {
     }
 }
 
-/// The owner of an application that begins with this pod. The label is read even if `YuniKorn` does not read
-/// it: it can only keep users out.
+/// Returns the owner of an application that begins with this pod. The label is read even if `YuniKorn`
+/// ignores it, because it can only exclude users.
 fn starter(pod: &Pod) -> String {
     owner(&Submitter::from_pod(&pod.workload.pod, Version::Unknown))
 }
@@ -143,7 +144,7 @@ fn rules(pod: &Pod, spark: &[(String, String)]) -> Rules {
     }
 }
 
-/// The queue in which the rules place the pod now, as far as they do not use annotations of the namespace.
+/// Returns the queue that the rules select for the pod now, if they use no annotations of the namespace.
 fn queue_of(pod: &Pod, submitter: &Submitter, scheduler: Scheduler<'_>) -> Result<String, String> {
     let claim = Claim::new(&submitter.user, &submitter.groups);
     let tree = scheduler.tree;
@@ -154,14 +155,13 @@ fn queue_of(pod: &Pod, submitter: &Submitter, scheduler: Scheduler<'_>) -> Resul
     let why = match placement.outcome {
         Outcome::Placed(queue) if placement.steps.iter().any(|step| by_namespace(&step.rule)) => {
             return Err(format!(
-                "it may be in {queue}, but that depends on annotations of namespace {}, which are not looked \
-                 at",
+                "it may be in {queue}, but that depends on annotations of namespace {}, which are not checked",
                 quoted(&pod.workload.namespace)
             ));
         }
         Outcome::Placed(queue) if elsewhere => {
             return Err(format!(
-                "it may be in {queue}, but also in one that was made at run time, which nobody has asked for"
+                "it may be in {queue}, or in a queue created at run time that is unknown here"
             ));
         }
         Outcome::Placed(queue) => return Ok(queue),
@@ -169,12 +169,12 @@ fn queue_of(pod: &Pod, submitter: &Submitter, scheduler: Scheduler<'_>) -> Resul
         Outcome::Undecided(reason) => reason,
         Outcome::Crashes(queue) => format!("YuniKorn crashes over queue {queue}"),
     };
-    before(pod, tree).ok_or_else(|| format!("the queue of its pod {} is not known: {why}", quoted(&pod.name)))
+    before(pod, tree).ok_or_else(|| format!("the queue of its pod {} is unknown: {why}", quoted(&pod.name)))
 }
 
 /// Places the pod as if it had just been submitted, because otherwise a running pod would only go to the
-/// recovery queue. Also returns whether a rule would have placed it elsewhere before that if a queue had been
-/// made at run time.
+/// recovery queue. Also returns whether an earlier rule would have placed it elsewhere if a queue had been
+/// created at run time.
 fn placed(pod: &Pod, identity: Identity, tree: &Tree) -> (Placement, bool) {
     let workload = Workload { node_name: String::new(), ..pod.workload.clone() };
     let submission = workload.submission(identity, Naming::default());
@@ -184,21 +184,21 @@ fn placed(pod: &Pod, identity: Identity, tree: &Tree) -> (Placement, bool) {
     (placement, elsewhere)
 }
 
-/// Returns whether a rule may make queues.
+/// Returns whether a rule may create queues.
 fn makes(rule: &PlacementRule) -> bool {
     rule.create || rule.parent.as_deref().is_some_and(makes)
 }
 
-/// The queue of a running pod that the rules now place nowhere: the one that it names by its full path, if no
-/// rule uses anything else. Any other rule may have placed it in another queue.
+/// Returns the queue of a running pod that the rules now place nowhere. If the only rule is `provided`, it is
+/// the queue whose full path the pod names. Any other rule might have placed it elsewhere.
 fn before(pod: &Pod, tree: &Tree) -> Option<String> {
     let provided = |rule: &PlacementRule| rule.name.value.eq_ignore_ascii_case(RuleName::Provided.key());
     let named = Some(pod.workload.queue()).filter(|named| named.starts_with("root."));
     named.filter(|_| tree.placement_rules().iter().all(provided)).map(queue::lowered)
 }
 
-/// Returns whether a rule that was run uses an annotation of the namespace (`namespace.parentqueue`), besides
-/// its name.
+/// Returns whether a rule that was run uses an annotation of the namespace (`namespace.parentqueue`) rather
+/// than its name.
 fn by_namespace(rule: &RuleStep) -> bool {
     let annotated = matches!(&rule.name, RuleName::Tag(tag) if tag != "namespace");
     annotated || rule.parent.as_deref().is_some_and(by_namespace)

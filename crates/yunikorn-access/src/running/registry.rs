@@ -1,16 +1,17 @@
-//! Remembers the pods that `YuniKorn` schedules, and whose each application is.
+//! Stores the pods that `YuniKorn` schedules, and the owner of each application.
 //!
-//! `YuniKorn` makes an application of the first pod with its ID. Later pods join it and run with its owner,
-//! queue and quota. After the last pod has ended, the application is `Completing` for 30 seconds, and a new
-//! pod makes it `Running` again (core v1.8.0 `application.go:53`, `application_state.go:106`). So an ID stays
-//! with the user and the namespace of its first pod while any pod has it, and for [`KEPT`] after that.
+//! `YuniKorn` creates an application from the first pod with its ID. Later pods join it and run with its
+//! owner, queue and quota. After the last pod has ended, the application is `Completing` for 30 seconds, and
+//! a new pod makes it `Running` again (core v1.8.0 `application.go:53`, `application_state.go:106`). An ID
+//! therefore belongs to the user and the namespace of its first pod while any pod has it, and for [`KEPT`]
+//! after that.
 //!
-//! Everyone who may patch a pod can change its labels and annotations. So the first version of a pod decides
-//! about its application, its labels, and the ACLs in its annotations. A pod that is given another ID keeps
-//! that ID from other users, too, but is never a member of that application.
+//! Everyone who may patch a pod can change its labels and annotations. Only the first version of a pod
+//! therefore determines its application, its labels, and the ACLs in its annotations. A pod that gets another
+//! ID also blocks that ID for other users, but it never becomes a member of that application.
 //!
-//! A list does not show the former labels of a pod, or the pods that were deleted before it. Therefore an ID
-//! without a pod is known to be free only if the watch has run for [`KEPT`] since the last list.
+//! A list does not contain former labels of a pod, or pods deleted before it. Therefore an ID without a pod
+//! is known to be free only if the watch has run for [`KEPT`] since the last list.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,50 +21,50 @@ use super::joins::{BoundPod, Running, Standing, Wanted};
 use super::{Pod, first, id_of, starter};
 use yunikorn::admission::request::USER_INFO;
 
-/// The time that an ID stays its owner's after the last pod: twice as long as `YuniKorn` keeps the
-/// application.
+/// How long an ID still belongs to its owner after the last pod has ended: twice as long as `YuniKorn` keeps
+/// the application.
 pub const KEPT: Duration = Duration::from_mins(1);
-/// The bytes of applications without pods that are remembered. The oldest are forgotten first, and as long as
-/// one of them may still exist, no ID without a pod is known to be free.
+/// Maximum size of the stored applications without pods, in bytes. The oldest are removed first. While a
+/// removed one might still exist, no ID without a pod is known to be free.
 pub const MAX_BYTES: usize = 16 << 20;
-/// The bytes of an application without any text.
+/// Size of an application without any text, in bytes.
 const OVERHEAD: usize = 256;
 
-/// The pods, and the applications that they have made.
+/// The pods, and their applications.
 #[derive(Debug, Default)]
 pub struct Registry {
-    /// The pods by namespace and name.
+    /// Pods by namespace and name.
     pods: BTreeMap<String, Known>,
-    /// The pods that the running list has returned so far, if one is running.
+    /// The pods that a list in progress has returned so far.
     listing: Option<BTreeMap<String, Arc<Pod>>>,
     applications: BTreeMap<String, Application>,
-    /// The applications without pods, by the time at which they are forgotten.
+    /// Applications without pods, by the time of their removal.
     fading: BTreeSet<(Instant, String)>,
-    /// Their bytes.
+    /// The size of these applications in bytes.
     fading_bytes: usize,
     /// An unknown ID is free after this time; `None` until the first list.
     complete_from: Option<Instant>,
 }
 
-/// A pod as it was first seen.
+/// A pod as first seen.
 #[derive(Debug, Clone)]
 struct Known {
     pod: Arc<Pod>,
-    /// The application that its labels name now, if it is another one.
+    /// The application that its labels name now, if it differs.
     renamed: Option<String>,
 }
 
-/// An application, by its first pod.
+/// An application, based on its first pod.
 #[derive(Debug)]
 struct Application {
-    /// Empty: nobody's.
+    /// The owner; empty if it belongs to nobody.
     owner: String,
     namespace: String,
-    /// The number of its pods that run or wait.
+    /// The number of running or pending pods.
     living: usize,
-    /// The number of its pods that have ended.
+    /// The number of ended pods.
     ended: usize,
-    /// The time at which the last pod ended; without meaning while one lives.
+    /// The time at which the last pod ended; unused while a pod is alive.
     last: Instant,
 }
 
@@ -77,7 +78,7 @@ impl Application {
         self.last + KEPT
     }
 
-    /// Returns whether `YuniKorn` certainly has it no more.
+    /// Returns whether `YuniKorn` is certain to have removed it.
     fn is_over(&self, now: Instant) -> bool {
         self.living == 0 && self.forgotten_at() <= now
     }
@@ -101,13 +102,13 @@ impl Known {
         let renamed = (later.application != self.pod.application).then(|| later.application.clone());
         let text = |pod: &Pod| pod.workload.pod.annotations.get(USER_INFO).cloned();
         let (before, now) = (text(&self.pod), text(later));
-        // A pod that began in nobody's name gives nobody any right when it gets one.
+        // A pod that began without a user grants no rights when it gets one.
         let is_renamed = before.is_some() && before != now;
         if later.ended == self.pod.ended && !is_renamed {
             return Self { pod: Arc::clone(&self.pod), renamed };
         }
         let mut pod = Pod { ended: later.ended, ..Pod::clone(&self.pod) };
-        // It gets its aliases later, and only who may set any name changes it otherwise.
+        // It gets its aliases later. Otherwise, only users who may set any name can change it.
         let annotations = &mut pod.workload.pod.annotations;
         if is_renamed {
             match now {
@@ -118,7 +119,7 @@ impl Known {
         Self { pod: Arc::new(pod), renamed }
     }
 
-    /// The IDs that nobody else may use while it lives.
+    /// Iterates over the IDs that nobody else may use while the pod is alive.
     fn ids(&self) -> impl Iterator<Item = &str> {
         [Some(self.pod.application.as_str()), self.renamed.as_deref()].into_iter().flatten()
     }
@@ -130,7 +131,7 @@ impl Registry {
         self.complete_from.is_some()
     }
 
-    /// Returns the pods, by namespace and name.
+    /// Iterates over the pods, ordered by namespace and name.
     pub fn pods(&self) -> impl Iterator<Item = &Arc<Pod>> {
         self.pods.values().map(|known| &known.pod)
     }
@@ -140,7 +141,7 @@ impl Registry {
         self.pods.get(&key(namespace, name)).map(|known| &known.pod)
     }
 
-    /// Returns what matters to a request of these pods and applications.
+    /// Returns the state that a request with these pods and applications needs.
     pub fn running(&self, wanted: &Wanted<'_>, now: Instant) -> Running {
         let find = |bound: &BoundPod<'_>| {
             self.get(bound.namespace, bound.name).filter(|pod| pod.workload.pod.uid == bound.uid).cloned()
@@ -162,15 +163,15 @@ impl Registry {
                 ended: *living == 0,
             },
             None if self.complete_from.is_some_and(|from| from <= now) => Standing::Free,
-            None => Standing::Unknown("queuewarden has not watched the pods for a minute".to_owned()),
+            None => Standing::Unknown("queuewarden has watched the pods for less than a minute".to_owned()),
         }
     }
 
-    /// Returns the pod that represents an application: the oldest of its owner in the namespace, or in any
-    /// namespace if the argument is empty.
+    /// Returns the pod that represents an application: the oldest pod of its owner in the namespace, or in
+    /// any namespace if the argument is empty.
     ///
     /// # Errors
-    /// An error when pods of several namespaces have the ID.
+    /// Pods of several namespaces have the ID.
     pub fn first(&self, namespace: &str, id: &str) -> Result<Option<Arc<Pod>>, String> {
         let id = id_of(id);
         let started = self.applications.get(&*id);
@@ -182,23 +183,24 @@ impl Registry {
         first(self.pods().filter(is_its_owners), namespace, &id)
     }
 
-    /// Begins a list.
+    /// Starts a list.
     pub fn list_begins(&mut self) {
         self.listing = Some(BTreeMap::new());
     }
 
-    /// Adds a pod to the running list.
+    /// Adds a pod to the list in progress.
     pub fn listed(&mut self, pod: Pod) {
         let key = key(&pod.workload.namespace, &pod.name);
         self.listing.get_or_insert_default().insert(key, Arc::new(pod));
     }
 
-    /// Ends the list: pods that are not in it no longer exist.
+    /// Ends the list. Pods that are not in it no longer exist.
     pub fn list_ends(&mut self, now: Instant) {
         let listed = self.listing.take().unwrap_or_default();
         let gone: Vec<String> = self.pods.keys().filter(|key| !listed.contains_key(*key)).cloned().collect();
         let mut pods: Vec<_> = listed.into_values().collect();
-        // Of the pods that live, the oldest was the first. If all have ended, the last application counts.
+        // If pods are alive, the oldest of them was the first. If all have ended, the last application is
+        // used.
         pods.sort_by(|a, b| {
             let by_age = age(a).cmp(&age(b));
             a.ended.cmp(&b.ended).then(if a.ended { by_age.reverse() } else { by_age })
@@ -213,13 +215,13 @@ impl Registry {
         self.tidy(now);
     }
 
-    /// Takes in a pod that is new or was changed.
+    /// Records a new or changed pod.
     pub fn seen(&mut self, pod: Pod, now: Instant) {
         self.put(Arc::new(pod), now);
         self.tidy(now);
     }
 
-    /// Takes in that a pod was deleted.
+    /// Records that a pod was deleted.
     pub fn gone(&mut self, pod: &Pod, now: Instant) {
         self.remove(&key(&pod.workload.namespace, &pod.name), now);
         self.tidy(now);
@@ -233,7 +235,7 @@ impl Registry {
             Some(known) => known.updated(&pod),
             None => Known { pod, renamed: None },
         };
-        // In this order, so that an application does not end in between.
+        // This order prevents an application from ending in between.
         for id in known.ids() {
             self.hold(id, &known.pod, now);
         }
@@ -249,7 +251,7 @@ impl Registry {
         }
     }
 
-    /// Counts a pod for an application. The first one decides whose it is.
+    /// Adds a pod to an application. The first pod determines the owner.
     fn hold(&mut self, id: &str, pod: &Pod, now: Instant) {
         let Some(application) = self.applications.get_mut(id) else {
             let mut application = Application::new(pod, now);
@@ -283,7 +285,7 @@ impl Registry {
         }
     }
 
-    /// Forgets applications whose time is over, and the oldest of too many.
+    /// Removes applications whose time is over, and the oldest ones if there are too many.
     fn tidy(&mut self, now: Instant) {
         while let Some((until, id)) = self.fading.first().cloned() {
             if until > now && self.fading_bytes <= MAX_BYTES {
@@ -302,8 +304,8 @@ fn key(namespace: &str, name: &str) -> String {
     format!("{namespace}/{name}")
 }
 
-/// Sorts the oldest first. Pods of the same second also have an order, so that every evaluation takes the
-/// same one.
+/// Orders pods by age, the oldest first. Pods of the same second are ordered by name, so that every
+/// evaluation uses the same pod.
 fn age(pod: &Pod) -> (jiff::Timestamp, &str, &str) {
     (pod.created, &pod.workload.namespace, &pod.name)
 }

@@ -1,4 +1,4 @@
-//! Tests whose applications are, by what happens to their pods.
+//! Tests how pods determine the owner of an application.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use super::*;
 use crate::testing::{later, start};
 use yunikorn::admission::request::USER_INFO;
 
-/// A pod of this user and application.
+/// Returns a pod of this user and application.
 fn pod(name: &str, namespace: &str, user: &str, id: &str) -> Pod {
     let mut pod = Pod { name: name.to_owned(), application: id.to_owned(), ..Pod::default() };
     namespace.clone_into(&mut pod.workload.namespace);
@@ -28,7 +28,7 @@ fn renamed(pod: &Pod, id: &str) -> Pod {
     Pod { application: id.to_owned(), ..pod.clone() }
 }
 
-/// A registry that has watched for a while, with these pods, and the time.
+/// Returns a registry that has watched these pods for a while, and the time.
 fn watching(pods: &[&Pod]) -> (Registry, Instant) {
     let mut registry = Registry::default();
     registry.list_begins();
@@ -62,13 +62,13 @@ fn running(registry: &Registry, id: &str, now: Instant, creator: Option<&Pod>) -
     registry.running(&Wanted { applications: [id].into(), creator, ..Wanted::default() }, now)
 }
 
-/// Whether this user may make a new pod of the application `spark-1` in the namespace `jobs`.
+/// Returns whether this user may create a new pod of the application `spark-1` in the namespace `jobs`.
 fn joins(registry: &Registry, user: &str, now: Instant) -> bool {
     running(registry, "spark-1", now, None).objection("spark-1", "jobs", user).is_none()
 }
 
 #[test]
-fn a_pod_stays_in_the_application_in_which_it_was_first_seen() {
+fn pod_stays_in_its_first_application() {
     let sues = pod("driver", "jobs", "sue", "spark-1");
     let older = pod("older", "jobs", "eve", "eves");
     let (mut registry, now) = watching(&[&older, &sues]);
@@ -77,17 +77,17 @@ fn a_pod_stays_in_the_application_in_which_it_was_first_seen() {
     assert!(joins(&registry, "sue", now) && !joins(&registry, "eve", now));
     assert_eq!(registry.get("jobs", "older").unwrap().application, "eves");
     assert_eq!(registry.first("jobs", "spark-1"), Ok(Some(Arc::new(sues.clone()))));
-    // Her own application stays hers, and the pods that her pod creates do not join the other one.
+    // Eve's own application stays hers, and the pods that her pod creates do not join the other one.
     assert_eq!(running(&registry, "eves", now, None).objection("eves", "jobs", "eve"), None);
     assert!(running(&registry, "eves", now, None).objection("eves", "jobs", "sue").is_some());
     let creator = running(&registry, "spark-1", now, Some(&taken));
     assert!(creator.objection("spark-1", "jobs", "eve").is_some());
-    // The scheduler has the pod in that application, which therefore goes on without sue's pods.
+    // The scheduler has Eve's pod in Sue's application, which therefore continues without Sue's pods.
     registry.gone(&sues, now);
     let now = now + 2 * KEPT;
     registry.seen(pod("x", "jobs", "eve", "other"), now);
     assert!(joins(&registry, "sue", now) && !joins(&registry, "eve", now));
-    // A pod of the same name is another one.
+    // A new pod with the same name is a different pod.
     let mut again = pod("older", "jobs", "eve", "spark-2");
     "uid-again".clone_into(&mut again.workload.pod.uid);
     registry.seen(again, now);
@@ -95,7 +95,7 @@ fn a_pod_stays_in_the_application_in_which_it_was_first_seen() {
 }
 
 #[test]
-fn the_lists_of_a_pod_are_those_with_which_it_was_first_seen() {
+fn pod_keeps_its_first_lists() {
     let mut sues = pod("driver", "jobs", "sue", "spark-1");
     sues.workload.pod.annotations.insert(VIEW_ACL.to_owned(), "ann".to_owned());
     let (mut registry, now) = watching(&[&sues]);
@@ -112,7 +112,7 @@ fn the_lists_of_a_pod_are_those_with_which_it_was_first_seen() {
 }
 
 #[test]
-fn a_pod_that_began_in_nobodys_name_has_no_owner_later() {
+fn pod_that_began_without_a_user_gets_no_owner() {
     let mut nobodys = pod("driver", "jobs", "x", "spark-1");
     nobodys.workload.pod.annotations.clear();
     let (mut registry, now) = watching(&[&nobodys]);
@@ -122,7 +122,7 @@ fn a_pod_that_began_in_nobodys_name_has_no_owner_later() {
 }
 
 #[test]
-fn an_application_keeps_its_owner_for_twice_the_time_that_yunikorn_keeps_it() {
+fn application_keeps_its_owner_twice_as_long_as_yunikorn_keeps_it() {
     let sues = pod("driver", "jobs", "sue", "spark-1");
     let almost = Duration::from_secs(59);
     let ends: [fn(&mut Registry, &Pod, Instant); 3] = [
@@ -145,7 +145,7 @@ fn an_application_keeps_its_owner_for_twice_the_time_that_yunikorn_keeps_it() {
             why.application.ends_with("which ran in another namespace less than a minute ago"),
             "{why:?}"
         );
-        // In time, a pod makes it run on.
+        // Within that time, a new pod resumes the application.
         let mut again = pod("again", "jobs", "sue", "spark-1");
         again.ended = false;
         registry.seen(again, now + almost);
@@ -154,21 +154,21 @@ fn an_application_keeps_its_owner_for_twice_the_time_that_yunikorn_keeps_it() {
 }
 
 #[test]
-fn who_comes_after_an_application_is_over_has_the_id_while_the_old_pods_are_left() {
+fn id_of_a_completed_application_belongs_to_the_next_user() {
     let [sues, eves] = ["sue", "eve"].map(|user| pod(user, "jobs", user, "spark-1"));
     let (mut registry, now) = watching(&[&sues]);
     registry.seen(ended(&sues), now);
     registry.seen(eves.clone(), now + KEPT);
     assert!(joins(&registry, "eve", now + KEPT) && !joins(&registry, "sue", now + KEPT));
     assert_eq!(registry.first("jobs", "spark-1"), Ok(Some(Arc::new(eves))));
-    // A change of the old one does not take it back.
+    // A change of the old pod does not reclaim the ID.
     registry.seen(ended(&sues), now + KEPT);
     registry.gone(&sues, now + KEPT);
     assert!(joins(&registry, "eve", now + KEPT) && !joins(&registry, "sue", now + KEPT));
 }
 
 #[test]
-fn after_a_list_the_oldest_that_lives_is_the_first_and_an_unknown_id_is_not_known_to_be_free() {
+fn oldest_living_pod_is_the_first_after_a_list_and_unknown_ids_are_not_free() {
     let at = |mut pod: Pod, second: i64| {
         pod.created = Timestamp::from_second(second).unwrap();
         pod
@@ -190,7 +190,7 @@ fn after_a_list_the_oldest_that_lives_is_the_first_and_an_unknown_id_is_not_know
     let unknown = |now| running(&registry, "spark-1", now, None);
     assert!(unknown(start()).objection("spark-1", "jobs", "sue").is_some_and(|of| !of.is_certain));
     assert_eq!(unknown(start() + KEPT).objection("spark-1", "jobs", "sue"), None);
-    // The scheduler knows, and only at first nobody gets an ID without its answer.
+    // The scheduler knows. Only at first, nobody gets an ID without the scheduler's answer.
     for (answer, user, free) in [
         (Ok(None), "eve", [true, true]),
         (Ok(Some("sue")), "sue", [true, true]),
@@ -210,7 +210,7 @@ fn after_a_list_the_oldest_that_lives_is_the_first_and_an_unknown_id_is_not_know
 }
 
 #[test]
-fn placeholders_are_of_the_application_of_the_pod_that_owns_them() {
+fn placeholder_belongs_to_the_application_of_its_owner() {
     let sues = pod("driver", "jobs", "sue", "spark-1");
     let eves = pod("eves", "jobs", "eve", "spark-2");
     let moved = renamed(&eves, "spark-1");
@@ -237,7 +237,7 @@ fn placeholders_are_of_the_application_of_the_pod_that_owns_them() {
 }
 
 #[test]
-fn too_many_ended_applications_leave_no_id_that_is_known_to_be_free() {
+fn no_id_is_known_to_be_free_after_too_many_ended_applications() {
     let (mut registry, now) = watching(&[]);
     let user = "u".repeat(10_000);
     let mut made = 0;
@@ -263,7 +263,7 @@ fn too_many_ended_applications_leave_no_id_that_is_known_to_be_free() {
 }
 
 #[test]
-fn a_long_id_is_known_by_its_hash() {
+fn long_id_is_stored_as_its_hash() {
     let long = "a".repeat(100_000);
     let sues = pod("driver", "jobs", "sue", &id_of(&long));
     let (registry, now) = watching(&[&sues]);
@@ -272,7 +272,7 @@ fn a_long_id_is_known_by_its_hash() {
     assert_eq!(registry.first("", &long), Ok(Some(Arc::new(sues))));
 }
 
-/// What happens to pods.
+/// An event of a pod.
 #[derive(Debug, Clone)]
 enum Event {
     Create { name: usize, user: usize, namespace: usize, id: usize },
@@ -299,7 +299,7 @@ const USERS: [&str; 3] = ["sue", "eve", "bob"];
 const NAMESPACES: [&str; 2] = ["jobs", "prod"];
 const IDS: [&str; 3] = ["spark-1", "spark-2", "spark-3"];
 
-/// A cluster, and the time until which each ID may not change its owner.
+/// A cluster, and the time until which the owner of each ID may not change.
 struct Cluster {
     registry: Registry,
     now: Instant,
@@ -315,7 +315,7 @@ impl Cluster {
         Self { registry, now, pods: vec![None; 6], made: 0, bound: [const { None }; 3], until: [None; 3] }
     }
 
-    /// Applies an event; if `guarded`, only when the webhook and the policy allow it.
+    /// Applies an event; if `guarded`, only if the webhook and the policy allow it.
     fn happens(&mut self, event: &Event, guarded: bool) {
         match *event {
             Event::Create { name, user, namespace, id } if self.pods[name].is_none() => {
@@ -358,12 +358,12 @@ impl Cluster {
         self.pods[name] = Some(pod);
     }
 
-    /// Whether a pod that lives names the ID.
+    /// Returns whether a living pod names the ID.
     fn lives(&self, id: &str) -> bool {
         self.pods.iter().flatten().any(|pod| pod.application == id && !pod.ended)
     }
 
-    /// The only owner and namespace whose pods may join, if there is only one.
+    /// Returns the owner and namespace whose pods may join, if unique.
     fn owner(&self, id: &str) -> Option<(String, String)> {
         let running = running(&self.registry, id, self.now, None);
         let lets = |(user, namespace): &(&str, &str)| running.objection(id, namespace, user).is_none();
@@ -378,9 +378,9 @@ impl Cluster {
 }
 
 proptest! {
-    /// Whatever happens to pods, also past the webhook and the policy.
+    /// Holds for all events, even events that bypass the webhook and the policy.
     #[test]
-    fn an_owner_never_changes_while_a_pod_lives_or_shortly_after(events in proptest::collection::vec(any_event(), 1..60)) {
+    fn owner_never_changes_while_a_pod_is_alive_or_shortly_after(events in proptest::collection::vec(any_event(), 1..60)) {
         let mut cluster = Cluster::new();
         for event in &events {
             cluster.happens(event, false);
@@ -398,7 +398,7 @@ proptest! {
                     cluster.bound[n] = None;
                 }
             }
-            // A pod that is let in nowhere lets nothing in by itself.
+            // A pod that may join no application cannot let other pods join one.
             for pod in cluster.pods.iter().flatten() {
                 let running = running(&cluster.registry, &pod.application, cluster.now, Some(pod));
                 let (namespace, user) = (&pod.workload.namespace, starter(pod));
@@ -409,10 +409,10 @@ proptest! {
         }
     }
 
-    /// While the webhook and the policy are in force, all pods that live in an application are of its first
-    /// one's user and namespace.
+    /// While the webhook and the policy are in force, all living pods of an application have the user and
+    /// namespace of its first pod.
     #[test]
-    fn nobody_is_in_an_application_of_others(events in proptest::collection::vec(any_event(), 1..60)) {
+    fn living_pods_of_an_application_have_the_same_owner(events in proptest::collection::vec(any_event(), 1..60)) {
         let mut cluster = Cluster::new();
         for event in &events {
             cluster.happens(event, true);

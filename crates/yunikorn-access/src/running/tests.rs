@@ -44,7 +44,7 @@ fn found(pods: Vec<Pod>, namespace: &str) -> Result<Option<String>, String> {
 }
 
 #[test]
-fn a_new_pod_joins_its_own_users_application_in_its_own_namespace() {
+fn new_pod_joins_only_applications_of_its_user_and_namespace() {
     let named = ["spark-1", "spark-2"].into();
     let wanted = Wanted { applications: named, ..Wanted::default() };
     let objection = |pods: Vec<Pod>, id: &str, user: &str| {
@@ -75,7 +75,7 @@ fn a_new_pod_joins_its_own_users_application_in_its_own_namespace() {
 }
 
 #[test]
-fn the_oldest_pod_stands_for_the_application() {
+fn oldest_pod_represents_the_application() {
     let pods = || {
         vec![pod("exec", "x", "root.prod", 9), pod("driver", "sue", "root.prod", 5), pod("late", "x", "", 7)]
     };
@@ -90,7 +90,7 @@ fn the_oldest_pod_stands_for_the_application() {
 }
 
 #[test]
-fn owner_and_queue_are_those_that_yunikorn_takes() {
+fn owner_and_queue_equal_yunikorns() {
     let decided_as = |pod: &Pod| {
         let application = decided(pod, &[]);
         (application.acl.owner, application.queue)
@@ -98,17 +98,17 @@ fn owner_and_queue_are_those_that_yunikorn_takes() {
     let is = |owner: &str, queue: &str| (owner.to_owned(), queue.to_owned());
     assert_eq!(decided_as(&pod("a", "sue", "root.prod", 0)), is("sue", "root.prod"));
     assert_eq!(decided_as(&pod("a", "sue", "root.Prod", 0)), is("sue", "root.prod"));
-    // Denied now, but it may have been running since before.
+    // Denied now, but the pod may have been running since before.
     assert_eq!(decided_as(&pod("a", "eve", "root.prod", 0)), is("eve", "root.prod"));
-    // `nobody` is not a user who could claim it.
+    // `nobody` is not a user who could claim the pod.
     let mut anonymous = pod("a", "", "root.prod", 0);
     assert_eq!(decided_as(&anonymous), is("", "root.prod"));
     anonymous.workload.pod.annotations.clear();
     assert_eq!(decided_as(&anonymous), is("", "root.prod"));
-    // Without the annotation the label names the user.
+    // Without the annotation, the label names the user.
     anonymous.workload.pod.labels.insert(USERNAME.to_owned(), "sue".to_owned());
     assert_eq!(decided_as(&anonymous), is("sue", "root.prod"));
-    // A running pod does not get the recovery queue as its own.
+    // A running pod is not assigned to the recovery queue.
     let mut running = pod("a", "eve", "root.prod", 0);
     running.workload.node_name = "n1".to_owned();
     assert_eq!(decided_as(&running), is("eve", "root.prod"));
@@ -120,7 +120,8 @@ fn owner_and_queue_are_those_that_yunikorn_takes() {
     }
 }
 
-/// The queue of a pod of `sue` that names this one, under these rules; or the reason why it is not known.
+/// Returns the queue of a pod of `sue` that names this queue, under these rules, or the reason why it is
+/// unknown.
 fn queue_under(rules: &[&str], asked: &str) -> Result<String, String> {
     let rules: Vec<String> = rules.iter().map(|rule| format!("      - {rule}\n")).collect();
     let rules = rules.concat();
@@ -144,7 +145,7 @@ fn queue_under(rules: &[&str], asked: &str) -> Result<String, String> {
 }
 
 #[test]
-fn where_rules_go_by_annotations_of_the_namespace_no_queue_is_reported() {
+fn queue_is_unknown_if_rules_use_namespace_annotations() {
     const TO_PROD: &str = "{name: fixed, value: root.prod}";
     const PROVIDED: &str = "{name: provided}";
     for by_annotation in [
@@ -155,7 +156,7 @@ fn where_rules_go_by_annotations_of_the_namespace_no_queue_is_reported() {
         for (rules, asked, queue) in [
             (&[by_annotation, TO_PROD][..], "", "root.prod"),
             (&[by_annotation, TO_PROD], "dev", "root.prod"),
-            // A named queue has no effect where no rule uses it.
+            // A named queue has no effect if no rule uses it.
             (&[by_annotation, TO_PROD], "root.dev", "root.prod"),
             (&[by_annotation, TO_PROD], "root.prod", "root.prod"),
             (&[by_annotation, PROVIDED], "root.dev", "root.dev"),
@@ -175,13 +176,13 @@ fn where_rules_go_by_annotations_of_the_namespace_no_queue_is_reported() {
 }
 
 #[test]
-fn a_pod_that_is_placed_nowhere_now_is_where_it_asks_to_be_if_nothing_else_counts() {
+fn pod_placed_nowhere_is_in_its_requested_queue_if_no_other_rule_applies() {
     for rules in [&[][..], &["{name: provided}"], &["{name: Provided, filter: {type: allow, users: [ann]}}"]]
     {
         assert_eq!(queue_under(rules, "root.closed").as_deref(), Ok("root.closed"), "{rules:?}");
         for no_full_path in ["closed", "ROOT.closed"] {
             let why = queue_under(rules, no_full_path).unwrap_err();
-            assert!(why.contains("the queue of its pod `a` is not known"), "{rules:?}: {why}");
+            assert!(why.contains("the queue of its pod `a` is unknown"), "{rules:?}: {why}");
         }
     }
     for rules in [
@@ -191,27 +192,27 @@ fn a_pod_that_is_placed_nowhere_now_is_where_it_asks_to_be_if_nothing_else_count
         &["{name: user, parent: {name: provided}}"],
     ] {
         let why = queue_under(rules, "root.closed").unwrap_err();
-        assert!(why.contains("the queue of its pod `a` is not known"), "{rules:?}: {why}");
+        assert!(why.contains("the queue of its pod `a` is unknown"), "{rules:?}: {why}");
     }
 }
 
-/// Queues that rules have made are in no configuration, and have the ACLs of those above.
+/// Queues created by rules are in no configuration, and have the ACLs of their parents.
 #[test]
-fn where_a_queue_that_was_made_at_run_time_would_be_taken_first_no_queue_is_reported() {
+fn queue_is_unknown_if_one_created_at_run_time_may_come_first() {
     const TO_PROD: &str = "{name: fixed, value: root.prod}";
     const MAKING: &str = "{name: tag, value: namespace, create: true}";
     let why = queue_under(&["{name: provided}", TO_PROD, MAKING], "root.open.made").unwrap_err();
-    assert!(why.contains("may be in root.prod") && why.contains("made at run time"), "{why}");
-    // Nobody may submit to the queues that would be made there.
+    assert!(why.contains("may be in root.prod") && why.contains("created at run time"), "{why}");
+    // Nobody may submit to the queues that would be created there.
     let closed = queue_under(&["{name: provided}", TO_PROD, MAKING], "root.closed.made");
     assert_eq!(closed.as_deref(), Ok("root.prod"));
-    // No rule makes any queue.
+    // No rule creates a queue.
     let none = queue_under(&["{name: provided}", TO_PROD], "root.open.made");
     assert_eq!(none.as_deref(), Ok("root.prod"));
 }
 
 #[test]
-fn where_rules_go_by_what_is_known_the_queue_is_where_they_place_it() {
+fn queue_is_reported_if_rules_use_only_known_data() {
     const TO_PROD: &str = "{name: fixed, value: root.prod}";
     for other in [
         "{name: tag, value: namespace}",
@@ -226,7 +227,7 @@ fn where_rules_go_by_what_is_known_the_queue_is_where_they_place_it() {
 }
 
 #[test]
-fn only_the_owner_of_a_pod_in_the_same_application_speaks_for_it() {
+fn only_an_owner_in_the_same_application_names_the_user_of_a_pod() {
     let driver = pod("driver", "sue", "root.prod", 5);
     let mut executor = pod("exec", "spark", "root.prod", 9);
     executor.owners = vec![driver.workload.pod.uid.clone()];
@@ -287,14 +288,14 @@ fn owners_and_queue_administrators_may_delete_and_executors_are_their_drivers() 
 }
 
 #[test]
-fn who_takes_somebodys_id_gets_nothing_of_theirs() {
+fn user_of_a_foreign_id_gets_no_access() {
     let sues = pod("driver", "sue", "root.prod", 5);
     let mut mallorys = pod("older", "mallory", "root.mallory", 1);
     mallorys.workload.pod.annotations.insert(MODIFY_ACL.to_owned(), "*".to_owned());
     let pods = [sues, mallorys].map(Arc::new);
     assert!(!allowed("mallory", &pods, 0) && !allowed("eve", &pods, 0));
     assert!(allowed("mallory", &pods, 1) && allowed("eve", &pods, 1), "her own pod is hers to give away");
-    // A pod of another application does not decide for one that it owns.
+    // A pod of another application does not decide for a pod that it owns.
     let mut other = pod("other", "mallory", "root.mallory", 1);
     other.application = "spark-2".to_owned();
     let mut owned = pod("driver", "sue", "root.prod", 5);
@@ -303,7 +304,7 @@ fn who_takes_somebodys_id_gets_nothing_of_theirs() {
 }
 
 #[test]
-fn the_application_says_who_else() {
+fn application_grants_access_to_others() {
     let mut driver = pod("driver", "sue", "root.prod", 5);
     driver.workload.pod.annotations.insert(VIEW_ACL.to_owned(), "eve".to_owned());
     let pods = [Arc::new(driver)];
@@ -317,12 +318,12 @@ fn the_application_says_who_else() {
     assert!(!asks("bob", "delete", "", &pods, 0, &spark("false")).allowed());
     assert!(
         !asks("mallory", "delete", "", &pods, 0, &spark("false")).allowed(),
-        "a switch of Spark's pages opens no pods"
+        "a switch of Spark's pages gives no access to pods"
     );
 }
 
 #[test]
-fn a_denial_about_a_pod_names_the_queue_however_its_owner_is_escaped() {
+fn denial_about_a_pod_names_the_queue_with_an_escaped_owner() {
     let pods = [Arc::new(pod("driver", &"\u{200b}".repeat(200), "root.prod", 5))];
     let answer = asks("bob", "get", "log", &pods, 0, &[]);
     assert_eq!(answer.opinion, Opinion::NoOpinion);
@@ -330,7 +331,7 @@ fn a_denial_about_a_pod_names_the_queue_however_its_owner_is_escaped() {
 }
 
 #[test]
-fn only_logs_and_deletion_of_one_pod_are_questions_about_applications() {
+fn only_logs_and_deletion_of_one_pod_concern_applications() {
     let about = |verb: &str, resource: &str, subresource: &str, name: &str, namespace: &str| {
         let resource = ResourceAttributes {
             namespace: namespace.to_owned(),
@@ -369,7 +370,7 @@ proptest! {
     /// Whatever pods claim, nobody gets access to one unless its owner, its queue or the pod itself grants
     /// it.
     #[test]
-    fn nobody_gets_at_more_than_is_given(
+    fn nobody_gets_more_access_than_granted(
         users in proptest::collection::vec("sue|bob|mallory|eve", 3),
         queues in proptest::collection::vec("root[.]prod|root[.]mallory|prod", 3),
         ids in proptest::collection::vec("spark-[12]", 3),

@@ -1,12 +1,13 @@
-//! Decides whether `YuniKorn` will accept a workload that is being applied. It does so before the workload is
-//! stored, so that people read the reason at once, and not `no placement rule matched` on a pod later.
+//! Decides whether `YuniKorn` will accept a workload that is being applied. The decision comes before the
+//! workload is stored, so that users see the reason at once instead of `no placement rule matched` on a pod
+//! later.
 //!
-//! It is a preview and no boundary: the scheduler decides in the end. So the decisions of others are left to
-//! them ([`Outcome::NotApplicable`]), and a no is only given where it is certain ([`Outcome::Refused`]).
+//! This is a preview, not a security boundary: the scheduler makes the final decision. Decisions of other
+//! components are left to them ([`Outcome::NotApplicable`]), and a workload is refused only if the rejection
+//! is certain ([`Outcome::Refused`]).
 //!
-//! The request comes after mutating webhooks, `YuniKorn`'s own among them; where that one was not called, it
-//! is replayed ([`admission::evaluate()`]), and then the placement
-//! ([`crate::placement`]).
+//! The request arrives after mutating webhooks, which usually include `YuniKorn`'s. If `YuniKorn`'s was not
+//! called, it is replayed ([`admission::evaluate()`]), followed by the placement ([`crate::placement`]).
 
 #[cfg(test)]
 mod tests;
@@ -31,14 +32,15 @@ use yunikorn::admission::{
 };
 use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
 
-/// The only partition whose queues `YuniKorn`'s shim uses (k8shim `constants.go:30`).
+/// The only partition that `YuniKorn`'s shim uses (k8shim `constants.go:30`).
 pub const PARTITION: &str = "default";
 
-/// Reaction of queuewarden when someone applies a pod or a workload that YuniKorn would reject: nothing
-/// ("Off", in quotes, because without them YAML reads it as false), a line in its log (Audit), a warning that
-/// kubectl prints (Warn), or a refusal with the reason (Deny). It needs the webhook of manifests/submission.
-/// Deny refuses only what YuniKorn is certain to reject, and warns about the rest; YuniKorn decides in any
-/// case. While the YuniKornConfig says `mode: Observe` nothing is refused: Deny acts as Warn. Left out: Off.
+/// What queuewarden does when someone applies a pod or a workload that YuniKorn would reject: nothing ("Off",
+/// in quotes, because YAML reads the bare word as false), log a line (Audit), show a warning in kubectl
+/// (Warn), or refuse it with the reason (Deny). Requires the webhook in manifests/submission. Deny refuses
+/// only what YuniKorn is certain to reject and warns about the rest; YuniKorn makes the final decision in any
+/// case. While the YuniKornConfig has `mode: Observe`, nothing is refused and Deny acts as Warn. Left out:
+/// Off.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]
@@ -47,25 +49,25 @@ pub enum Mode {
     /// No check.
     #[default]
     Off,
-    /// A line in queuewarden's log.
+    /// Log a line.
     Audit,
-    /// A line in the log, and a warning.
+    /// Log a line and show a warning.
     Warn,
-    /// A refusal.
+    /// Refuse the request.
     Deny,
 }
 
-/// The workload that is applied.
+/// The workload being applied.
 #[derive(Debug, Clone, Copy)]
 pub struct Applied<'a> {
     /// The request.
     pub request: &'a Request,
-    /// The known state around the request, such as that of its namespace.
+    /// The known state around the request, such as its namespace.
     pub surroundings: &'a Surroundings,
-    /// True if it belongs to a workload that was checked before: an application is decided by its first pod
-    /// alone, and a user who loses a right keeps what runs.
+    /// True if it belongs to a workload that was checked before. Only the first pod of an application is
+    /// checked, and users who lose a right keep what runs.
     pub owned: bool,
-    /// `spec.nodeName` of a pod: if it is set, the scheduler has to accept the pod.
+    /// `spec.nodeName` of a pod. If it is set, the scheduler must accept the pod.
     pub node_name: &'a str,
     /// The names in `spec.imagePullSecrets`.
     pub image_pull_secrets: &'a [String],
@@ -79,9 +81,9 @@ pub struct World<'a> {
     pub conf: &'a Conf,
     /// The queues of [`PARTITION`].
     pub tree: &'a Tree,
-    /// The resolver of groups when the request names none.
+    /// The resolver of groups for requests without groups.
     pub resolver: &'a dyn GroupResolver,
-    /// The running applications, as far as it names them.
+    /// The running applications that it names.
     pub running: &'a Running,
 }
 
@@ -91,37 +93,38 @@ pub struct World<'a> {
 pub enum Outcome {
     /// There is nothing to decide.
     NotApplicable,
-    /// It runs, in the queue that it names if it names one.
+    /// It runs, in the queue that it names if any.
     Placed,
-    /// It runs, but not in the queue that it names: the user may not submit there.
+    /// It runs, but not in the queue that it names, because the user may not submit there.
     Elsewhere,
-    /// It is rejected, unless a queue exists that the configuration does not have.
+    /// It is rejected, unless a queue exists that is not in the configuration.
     Doubtful,
     /// It is rejected.
     Refused,
-    /// It cannot be known.
+    /// The result is unknown.
     Undecided,
 }
 
 impl Outcome {
-    /// The outcome in one word, for logs and metrics.
+    /// Returns a label for logs and metrics.
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 }
 
-/// The answer for a workload.
+/// The decision about a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     /// The expected result.
     pub outcome: Outcome,
-    /// The clause that decided, in one word of a few: a label of metrics.
+    /// The deciding clause, as a label for metrics.
     pub clause: &'static str,
-    /// The reason, in one bounded line without invisible characters; empty where there is nothing to report.
+    /// The reason, in one line of limited length without invisible characters; empty if there is nothing to
+    /// report.
     pub reason: String,
-    /// The user who submits; empty where it was not evaluated.
+    /// The submitting user; empty if not evaluated.
     pub user: String,
-    /// The queue in which it runs, or else the one it names; may be empty.
+    /// The queue that it runs in or names; may be empty.
     pub queue: String,
 }
 
@@ -135,27 +138,27 @@ impl Decision {
         Self::new(Outcome::NotApplicable, clause, "")
     }
 
-    /// No answer is possible now, with the reason.
+    /// Returns that no decision is possible, with the reason.
     pub fn undecided(clause: &'static str, reason: &str) -> Self {
         Self::new(Outcome::Undecided, clause, reason)
     }
 
-    /// The answer to a request that cannot be read.
+    /// Returns the decision about a request that cannot be parsed.
     pub fn unreadable(reason: &str) -> Self {
         Self::new(Outcome::Refused, "unreadable", reason)
     }
 
-    /// The same with the user who submits.
+    /// Adds the submitting user.
     fn about(self, user: &str) -> Self {
         Self { user: visible(user), ..self }
     }
 
-    /// The reason why the request is refused in this mode; `None` lets it pass.
+    /// Returns the reason if the request is refused in this mode.
     pub fn refusal(&self, mode: Mode) -> Option<&str> {
         (mode == Mode::Deny && self.outcome == Outcome::Refused).then_some(self.reason.as_str())
     }
 
-    /// The warning that the user gets when the request succeeds.
+    /// Returns the warning for the user if the request succeeds.
     pub fn warning(&self, mode: Mode) -> Option<&str> {
         let tells = matches!(mode, Mode::Warn | Mode::Deny) && self.refusal(mode).is_none();
         let reported = matches!(self.outcome, Outcome::Elsewhere | Outcome::Doubtful | Outcome::Refused);
@@ -163,12 +166,12 @@ impl Decision {
     }
 }
 
-/// The application that it names; empty for none, and for one that nobody else can have.
+/// Returns the application that it names, or an empty text if there is none or nobody else can have it.
 pub fn application(applied: &Applied<'_>) -> String {
     workload(applied, &applied.request.pod).named_application().to_owned()
 }
 
-/// Decides about the workload that is applied.
+/// Decides about a workload.
 pub fn evaluate(applied: &Applied<'_>, world: World<'_>) -> Decision {
     match (applied.request.operation, &applied.request.kind) {
         (Operation::Other, _) | (_, Kind::Other(_)) | (Operation::Update, Kind::Pod) => {
@@ -178,7 +181,7 @@ pub fn evaluate(applied: &Applied<'_>, world: World<'_>) -> Decision {
         _ => {}
     }
     let evaluated = goes_to_yunikorn(applied, world.conf).and_then(|()| submitted(applied, world.conf));
-    // Checked before the owners, because anybody may write an owner.
+    // Checked before the owners, because anyone can write an owner.
     if let Ok((_, submitter)) = &evaluated
         && let Some(refusal) = joins_others(applied, world, submitter)
     {
@@ -187,7 +190,7 @@ pub fn evaluate(applied: &Applied<'_>, world: World<'_>) -> Decision {
     if applied.owned {
         return Decision::not_applicable("owned");
     }
-    // The pod that it holds room for was checked.
+    // The pod that it reserves space for has been checked.
     if is_placeholder(applied.request, world.conf) {
         return Decision::not_applicable("placeholder");
     }
@@ -196,13 +199,13 @@ pub fn evaluate(applied: &Applied<'_>, world: World<'_>) -> Decision {
         Err(decision) => return decision,
     };
     if submitter.source == Source::Nothing && applied.request.kind != Kind::Pod {
-        // Its controller will submit in its own name.
+        // Its controller will submit as itself.
         return Decision::not_applicable("controller");
     }
     of_submitter(applied, world, &pod, &submitter)
 }
 
-/// The refusal of a workload that names a running application of others.
+/// Refuses a workload that names a running application of another user.
 fn joins_others(applied: &Applied<'_>, world: World<'_>, submitter: &Submitter) -> Option<Decision> {
     let (user, id) = (alias::unescaped(&submitter.user), application(applied));
     let namespace = applied.request.namespace();
@@ -214,7 +217,7 @@ fn joins_others(applied: &Applied<'_>, world: World<'_>, submitter: &Submitter) 
     let (kind, shown) = (&applied.request.kind, quoted(&user));
     let Objection { application, is_certain } = world.running.objection(&id, namespace, &user)?;
     let (outcome, and) = if is_certain {
-        (Outcome::Refused, ": YuniKorn would run it in that one's queue, whatever its ACLs say")
+        (Outcome::Refused, ": YuniKorn would run it in that application's queue, regardless of the ACLs")
     } else {
         (Outcome::Undecided, "")
     };
@@ -222,15 +225,15 @@ fn joins_others(applied: &Applied<'_>, world: World<'_>, submitter: &Submitter) 
     Some(Decision::new(outcome, "application", &reason).about(&user))
 }
 
-/// Returns whether it is a placeholder that `YuniKorn` makes by an account that may set names. Its admission
-/// controller writes the name of that account into it.
+/// Returns whether it is a placeholder that `YuniKorn` creates with an account that may set names. Its
+/// admission controller writes the name of that account into it.
 pub fn is_placeholder(request: &Request, conf: &Conf) -> bool {
     let Request { kind, pod, user, groups, .. } = request;
     *kind == Kind::Pod && pod.has_placeholder_flag() && conf.access.may_set_names(user, groups)
 }
 
-/// Returns whether an update leaves everything that the placement of its pods uses. So an application that
-/// runs never blocks a rollout.
+/// Returns whether an update keeps everything that affects the placement of the pods. If so, a running
+/// application never blocks a rollout.
 fn asks_the_same(applied: &Applied<'_>) -> bool {
     let Request { pod, old_pod, .. } = applied.request;
     let [now, before] = [pod, old_pod].map(|pod| workload(applied, pod));
@@ -240,7 +243,7 @@ fn asks_the_same(applied: &Applied<'_>) -> bool {
         && pod.scheduler_name == old_pod.scheduler_name
 }
 
-/// Returns an answer if the workload does not go to `YuniKorn`. Other schedulers have no ACLs.
+/// Returns a decision if the workload does not go to `YuniKorn`. Other schedulers have no ACLs.
 fn goes_to_yunikorn(applied: &Applied<'_>, conf: &Conf) -> Result<(), Decision> {
     let request = applied.request;
     if request.pod.scheduler_name == YUNIKORN {
@@ -256,14 +259,14 @@ fn goes_to_yunikorn(applied: &Applied<'_>, conf: &Conf) -> Result<(), Decision> 
     }
 }
 
-/// The pod as the scheduler will see it, and its submitter.
+/// Returns the pod as the scheduler will see it, and its submitter.
 fn submitted(applied: &Applied<'_>, conf: &Conf) -> Result<(Pod, Submitter), Decision> {
     let request = applied.request;
     let mut replayed = request.clone();
     let own = UserInfo::read(request.pod.annotation(USER_INFO)).ok().filter(|given| is_own(given, request));
     if own.is_some() {
-        // The admission controller, or the user-info webhook, wrote it a moment ago. The former would refuse
-        // it in a second request.
+        // The admission controller or the user-info webhook has just written it. The former would refuse it
+        // in a second request.
         replayed.pod.annotations.remove(USER_INFO);
     }
     let (pod, submitter) = if request.operation == Operation::Create {
@@ -286,8 +289,8 @@ fn submitted(applied: &Applied<'_>, conf: &Conf) -> Result<(Pod, Submitter), Dec
     Ok((pod, submitter))
 }
 
-/// Returns whether a `user.info` names the requester, also with the escapes and aliases of the user-info
-/// webhook.
+/// Returns whether a `user.info` names the requester, with or without the escapes and aliases of the
+/// user-info webhook.
 fn is_own(given: &UserInfo, request: &Request) -> bool {
     let plain = |groups: &[String]| -> Vec<String> {
         groups.iter().filter(|group| !alias::is_alias(group)).cloned().collect()
@@ -296,8 +299,8 @@ fn is_own(given: &UserInfo, request: &Request) -> bool {
         && plain(&given.groups) == plain(&request.groups)
 }
 
-/// Checks a changed `user.info` against the lists. The admission controller does not look at updates of
-/// workloads, and trusts the controller that makes their pods, so it believes what an update writes into a
+/// Checks a changed `user.info` against the lists. The admission controller ignores updates of workloads and
+/// trusts the controller that creates their pods, so it accepts every value that an update writes into a
 /// template (`admission_controller.go:220-282`).
 fn changed_user_info(request: &Request, without_own: &Pod, conf: &Conf) -> Result<(), Decision> {
     let given = without_own.annotation(USER_INFO);
@@ -307,17 +310,17 @@ fn changed_user_info(request: &Request, without_own: &Pod, conf: &Conf) -> Resul
     match conf.access.is_annotation_allowed(&request.user, &request.groups) {
         MaySet::Allowed(_) => Ok(()),
         MaySet::Unknown(list) => Err(unknown_list(list)),
-        MaySet::Denied => Err(impostor(request, "the lists of the admission controller do not name them")),
+        MaySet::Denied => Err(impostor(request, "they are on none of the admission controller's lists")),
     }
 }
 
 fn unknown_list(key: &str) -> Decision {
-    Decision::undecided("configuration", &format!("{key} decides, and what it holds is not known"))
+    Decision::undecided("configuration", &format!("{key} decides, but its content is unknown"))
 }
 
 fn impostor(request: &Request, why: &str) -> Decision {
     let user = quoted(&request.user);
-    let reason = format!("user {user} may not say with {USER_INFO} whose {} this is: {why}", request.kind);
+    let reason = format!("user {user} may not set {USER_INFO} of this {}: {why}", request.kind);
     Decision::new(Outcome::Refused, "user_info", &reason).about(&request.user)
 }
 
@@ -331,7 +334,7 @@ fn workload(applied: &Applied<'_>, pod: &Pod) -> Workload {
     }
 }
 
-/// Decides for a submitter: identifies the user, and places the workload.
+/// Decides about a submitter: identifies the user and places the workload.
 fn of_submitter(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &Submitter) -> Decision {
     let workload = workload(applied, pod);
     let queue = workload.queue().to_owned();
@@ -349,7 +352,7 @@ fn of_submitter(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &
     Decision { queue: visible(&queue), ..decision.about(&alias::unescaped(&submitter.user)) }
 }
 
-/// Decides by where the rules and ACLs place the workload of a user who is identified.
+/// Decides about the workload of an identified user, based on the rules and ACLs.
 fn of_identity(applied: &Applied<'_>, world: World<'_>, workload: &Workload, identity: Identity) -> Decision {
     let unique = world.conf.filtering.generate_unique_app_id;
     let naming = if unique { Naming::PerPod } else { Naming::PerNamespace };
@@ -367,7 +370,7 @@ fn of_identity(applied: &Applied<'_>, world: World<'_>, workload: &Workload, ide
                     let why = why(world.tree, &question, at, step).unwrap_or_default();
                     let replayed = quoted(&submission.queue);
                     let reason = format!(
-                        "YuniKorn will run this in {queue}, not in {replayed} as user {user} asks: {why}"
+                        "YuniKorn will run this in {queue}, not in {replayed} as requested by user {user}: {why}"
                     );
                     Decision::new(Outcome::Elsewhere, "acl", &reason)
                 }
@@ -383,7 +386,8 @@ fn of_identity(applied: &Applied<'_>, world: World<'_>, workload: &Workload, ide
             Decision::new(outcome, clause(&placement), &reason)
         }
         placement::Outcome::Crashes(queue) => {
-            let reason = format!("a placement rule names {}, which crashes the scheduler", quoted(queue));
+            let reason =
+                format!("a placement rule uses queue {}, which crashes the scheduler", quoted(queue));
             Decision::new(Outcome::Undecided, "rule", &reason)
         }
         placement::Outcome::Undecided(reason) => Decision::undecided("rule", reason),
@@ -399,12 +403,12 @@ fn is_denied(step: &Step) -> bool {
     step.landing.as_ref().is_some_and(|landing| landing.end == LandingEnd::Denied)
 }
 
-/// The cause of the rejection.
+/// Returns the cause of the rejection.
 fn clause(placement: &Placement) -> &'static str {
     let last = placement.steps.last();
     let failed = last.is_some_and(|step| matches!(step.rule.end, RuleEnd::Fails(_)));
     let landing = last.and_then(|step| step.landing.as_ref());
-    // It ends the placement, whatever denials came before.
+    // It ends the placement, regardless of earlier denials.
     let not_made = landing.is_some_and(|landing| matches!(landing.end, LandingEnd::Fails { .. }));
     if failed || placement.inactive.is_some() {
         "rule"
@@ -415,9 +419,9 @@ fn clause(placement: &Placement) -> &'static str {
     }
 }
 
-/// The results of each rule, as far as they matter to people; `YuniKorn`'s own words where none does.
+/// Describes the relevant results of the rules, or returns `YuniKorn`'s own message.
 pub(super) fn whys(tree: &Tree, submission: &Submission, placement: &Placement, message: &str) -> String {
-    /// The most results that are shown.
+    /// Maximum number of described results.
     const MAX: usize = 3;
     let none = Live::default();
     let question = Question::new(tree, &none, submission, placement);
@@ -444,7 +448,7 @@ fn why(tree: &Tree, question: &Question<'_>, at: usize, step: &Step) -> Option<S
             Some(format!("they may not submit to {queue}: {why}{}", help.unwrap_or_default()))
         }
         (LandingEnd::NotALeaf, _) => {
-            Some(format!("{queue} is no leaf: applications run in the queues below it"))
+            Some(format!("{queue} is not a leaf; applications run in the queues below it"))
         }
         (LandingEnd::Fails { message, .. }, _) => Some(message.replace('\n', ": ")),
         _ => None,

@@ -59,7 +59,7 @@ fn decided_in(tree: &Tree, request: &Request) -> Decision {
 }
 
 #[test]
-fn what_names_a_running_application_of_others_is_refused_whatever_makes_it() {
+fn workload_that_names_an_application_of_others_is_refused() {
     let mut first = running::Pod { application: "app-1".to_owned(), ..running::Pod::default() };
     first.workload.namespace = "jobs".to_owned();
     first.workload.pod.annotations.insert(USER_INFO.to_owned(), info("sue"));
@@ -90,7 +90,7 @@ fn what_names_a_running_application_of_others_is_refused_whatever_makes_it() {
         let decision = evaluate(&applied(&request, &Surroundings::default()), world);
         assert_eq!((decision.outcome, decision.clause), expected, "{request:?}: {decision:?}");
     }
-    // A workload that names a controller as its owner is checked all the same.
+    // A workload that names a controller as its owner is checked nevertheless.
     let (bobs, sues) = (named(Kind::Pod, "bob"), named(Kind::Pod, "sue"));
     for (request, expected) in [(bobs, refused), (sues, (Outcome::NotApplicable, "owned"))] {
         let surroundings = Surroundings::default();
@@ -108,7 +108,7 @@ fn decided(request: &Request) -> Decision {
 }
 
 #[test]
-fn each_kind_of_each_user_is_placed_or_refused_with_the_reason() {
+fn workload_is_placed_or_refused_with_the_reason() {
     for kind in [Kind::Pod, JOB, DEPLOYMENT, Kind::Workload(Workloads::CronJob)] {
         for (user, queue, outcome, clause) in [
             ("sue", "root.prod", Outcome::Placed, "acl"),
@@ -126,13 +126,13 @@ fn each_kind_of_each_user_is_placed_or_refused_with_the_reason() {
     let decision = decided(&request(JOB, "bob", "root.prod"));
     assert_eq!(
         decision.reason,
-        "YuniKorn would reject this Job of user `bob`: they may not submit to `root.prod`: no ACL on the way from root.prod up to root \
-         names user bob or group staff (what would help: name user bob in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`)"
+        "YuniKorn would reject this Job of user `bob`: they may not submit to `root.prod`: no ACL from root.prod up to root \
+         names user bob or group staff (what would help: name user bob in the submitacl of queue root.prod, using a QueueAcl with `baseAcl: Extend`)"
     );
 }
 
 #[test]
-fn what_the_admission_controller_wrote_is_the_users_own_name() {
+fn name_from_the_admission_controller_is_the_users_own() {
     for user in ["sue", "bob"] {
         let bare = decided(&request(Kind::Pod, user, "root.prod"));
         let mut injected = with_info(request(Kind::Pod, user, "root.prod"), user);
@@ -142,7 +142,7 @@ fn what_the_admission_controller_wrote_is_the_users_own_name() {
 }
 
 #[test]
-fn what_the_user_info_webhook_wrote_is_the_users_own_name() {
+fn name_from_the_user_info_webhook_is_the_users_own() {
     for (user, outcome) in [
         ("a:b", Outcome::Placed),
         ("b*b", Outcome::Placed),
@@ -166,7 +166,7 @@ fn what_the_user_info_webhook_wrote_is_the_users_own_name() {
 }
 
 #[test]
-fn only_who_may_speaks_for_others() {
+fn only_listed_users_may_submit_for_others() {
     for kind in [Kind::Pod, JOB] {
         for (by, outcome, clause) in [
             ("airflow", Outcome::Placed, "acl"),
@@ -181,7 +181,7 @@ fn only_who_may_speaks_for_others() {
     }
 }
 
-/// A Deployment of `sue` that somebody updates.
+/// Updates a Deployment of `sue`.
 fn update(by: &str, change: impl Fn(&mut Pod)) -> Decision {
     let mut request = with_info(request(DEPLOYMENT, by, "root.prod"), "sue");
     request.operation = Operation::Update;
@@ -191,7 +191,7 @@ fn update(by: &str, change: impl Fn(&mut Pod)) -> Decision {
 }
 
 #[test]
-fn an_update_is_decided_when_it_asks_for_something_else() {
+fn update_is_checked_if_it_requests_something_else() {
     let label =
         |value: &'static str| move |pod: &mut Pod| drop(pod.labels.insert(QUEUE.into(), value.into()));
     let name = |user: &'static str| {
@@ -209,7 +209,7 @@ fn an_update_is_decided_when_it_asks_for_something_else() {
 }
 
 #[test]
-fn what_others_decide_is_left_to_them() {
+fn foreign_decision_is_not_applicable() {
     let request = request(JOB, "bob", "root.prod");
     let surroundings = Surroundings::default();
     let (conf, tree) = (conf(), prod());
@@ -232,7 +232,7 @@ fn what_others_decide_is_left_to_them() {
     assert_eq!(evaluate(&applied(&request, &away), world).clause, "scheduler");
     let mut chosen = request.clone();
     chosen.pod.scheduler_name = YUNIKORN.to_owned();
-    // Its pods will be made in the name of a controller; a bare pod there has no name at all.
+    // Its pods will be created by a controller; a bare pod there has no user at all.
     assert_eq!(evaluate(&applied(&chosen, &away), world).clause, "controller");
     chosen.kind = Kind::Pod;
     let nobodys = evaluate(&applied(&chosen, &away), world);
@@ -256,7 +256,7 @@ partitions:
 ";
 
 #[test]
-fn placement_rules_count() {
+fn placement_rules_are_applied() {
     let tree = parsed(RULES);
     let decided = |user, queue| decided_in(&tree, &request(JOB, user, queue));
     let elsewhere = decided("bob", "root.prod");
@@ -267,13 +267,13 @@ fn placement_rules_count() {
     );
     assert_eq!(decided("bob", "").outcome, Outcome::Placed);
     assert_eq!(decided("eve", "root.prod").outcome, Outcome::Refused);
-    // A queue below an open one may have been made at run time.
+    // A queue below an open one may have been created at run time.
     assert_eq!(decided("eve", "root.open.x").outcome, Outcome::Doubtful);
     assert_eq!(decided("eve", "root.closed").outcome, Outcome::Refused);
 }
 
 #[test]
-fn a_rejection_says_what_each_rule_met_with() {
+fn rejection_has_the_result_of_each_rule() {
     let rules = |rules: &str| parsed(&RULES.replace("      - {name: provided, create: false}\n", rules));
     let rejected = |tree: &Tree, user, queue| {
         let decision = decided_in(tree, &request(JOB, user, queue));
@@ -281,7 +281,7 @@ fn a_rejection_says_what_each_rule_met_with() {
         (decision.clause, decision.reason)
     };
     let would = |user: &str, why: &str| format!("YuniKorn would reject this Job of user `{user}`: {why}");
-    // The queue that all others end in is not one that the workload named.
+    // The queue that the last rule selects is not the queue that the workload named.
     let (clause, reason) = rejected(&prod(), "eve", "root.closed");
     assert_eq!((clause, reason), ("queue", would("eve", "there is no queue `root.closed`")));
     let creating = rules("      - {name: user}\n      - {name: provided, create: true}\n");
@@ -297,7 +297,7 @@ fn a_rejection_says_what_each_rule_met_with() {
     );
     let why = ": creation of queue root.prod.x failed parent is already a leaf: root.prod";
     assert!(reason.ends_with(why), "{reason}");
-    // The last rule decides, also after one that was denied.
+    // The last rule decides, even after an earlier denial.
     let below =
         "      - {name: provided}\n      - {name: fixed, value: root.open.@recovery@, create: true}\n";
     let (clause, reason) = rejected(&rules(below), "sue", "root.jobs");
@@ -307,14 +307,14 @@ fn a_rejection_says_what_each_rule_met_with() {
             && reason.ends_with(": dynamic queue cannot be root.@recovery@"),
         "{reason}"
     );
-    // Rules that cannot be built are not in force.
+    // Invalid rules are not in force.
     let (clause, reason) = rejected(&rules("      - {name: nope}\n"), "sue", "root.prod");
     assert_eq!(clause, "rule");
     assert!(reason.contains("no placement rule matched"), "{reason}");
 }
 
 #[test]
-fn each_mode_tells_or_refuses_what_it_should() {
+fn each_mode_warns_or_refuses_as_documented() {
     use Mode::{Audit, Deny, Off, Warn};
     use Outcome::{Doubtful, Elsewhere, NotApplicable, Placed, Refused, Undecided};
     for outcome in [NotApplicable, Placed, Elsewhere, Doubtful, Refused, Undecided] {
@@ -333,7 +333,7 @@ fn each_mode_tells_or_refuses_what_it_should() {
 }
 
 #[test]
-fn each_verdict_has_a_word_of_its_own() {
+fn each_outcome_has_its_own_label() {
     for (outcome, word) in [
         (Outcome::NotApplicable, "not_applicable"),
         (Outcome::Placed, "placed"),
@@ -347,7 +347,7 @@ fn each_verdict_has_a_word_of_its_own() {
 }
 
 #[test]
-fn what_must_be_taken_is() {
+fn forced_pod_is_accepted() {
     let bobs = request(Kind::Pod, "bob", "root.prod");
     let surroundings = Surroundings::default();
     let world =
@@ -355,7 +355,7 @@ fn what_must_be_taken_is() {
     let running = Applied { node_name: "n1", ..applied(&bobs, &surroundings) };
     let decision = evaluate(&running, world);
     assert_eq!((decision.outcome, decision.queue.as_str()), (Outcome::Elsewhere, "root.@recovery@"));
-    // Also from somebody whose groups are not found, and who is otherwise refused.
+    // Even from a user whose groups are not found, and who would otherwise be refused.
     let stranger = Request { groups: Vec::new(), ..request(Kind::Pod, "stranger", "root.prod") };
     let world = World { resolver: &ResolverKind::Test, ..world };
     for (node_name, outcome, clause, queue) in
@@ -369,7 +369,7 @@ fn what_must_be_taken_is() {
 }
 
 #[test]
-fn reasons_are_bounded_and_can_be_seen() {
+fn reasons_are_bounded_and_visible() {
     let long = format!("root.{}\u{1b}", "x".repeat(100_000));
     let decision = decided(&request(JOB, "bob", &long));
     assert!(decision.reason.chars().count() < 2000 && !decision.reason.contains('\u{1b}'));
@@ -377,7 +377,7 @@ fn reasons_are_bounded_and_can_be_seen() {
 }
 
 #[test]
-fn user_of_a_refusal_is_bounded_and_can_be_seen() {
+fn user_of_a_refusal_is_bounded_and_visible() {
     let user = format!("eve\u{1b}{}", "x".repeat(100_000));
     let named = with_info(request(Kind::Pod, &user, "root.prod"), "sue");
     for (request, clause) in [(request(Kind::Pod, &user, "root.prod"), "user"), (named, "user_info")] {
@@ -392,10 +392,10 @@ fn user_of_a_refusal_is_bounded_and_can_be_seen() {
 }
 
 proptest! {
-    /// Nobody who may submit to the leaf they name is refused; nobody who may not is reported as running
-    /// there.
+    /// A user who may submit to the requested leaf is never refused, and the workload of any other user is
+    /// never reported as running there.
     #[test]
-    fn it_says_what_the_acls_say(tree in any_tree(), identity in any_identity(), pick in 0..9usize) {
+    fn decision_agrees_with_the_acls(tree in any_tree(), identity in any_identity(), pick in 0..9usize) {
         let queue = crate::testing::QUEUES[pick];
         let leaf = tree.queues().any(|(_, node)| node.path.as_str() == queue && node.is_leaf);
         let mut request = request(JOB, &identity.user, queue);
@@ -413,7 +413,7 @@ proptest! {
     }
 
     #[test]
-    fn it_is_total(user in "\\PC{0,6}", queue in "\\PC{0,12}", note in "\\PC{0,20}", update in any::<bool>()) {
+    fn any_request_is_decided(user in "\\PC{0,6}", queue in "\\PC{0,12}", note in "\\PC{0,20}", update in any::<bool>()) {
         let mut request = request(DEPLOYMENT, &user, &queue);
         request.pod.annotations = BTreeMap::from([(USER_INFO.to_owned(), note)]);
         if update {

@@ -1,4 +1,4 @@
-//! Edits of a tree: the configuration after a proposed change, for [`crate::change`].
+//! Edits of a tree, which give the configuration after a proposed change for [`crate::change`].
 
 use std::iter;
 use std::sync::{Arc, OnceLock};
@@ -11,8 +11,8 @@ use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
 impl Tree {
-    /// Returns the way from a queue up to the root, without ACLs. ACLs only add up, so a right
-    /// by a new entry there is a right in the whole tree, too.
+    /// Returns only this queue and its ancestors, without ACLs. ACLs only add up, so a right that a new entry
+    /// grants there exists in the whole tree, too.
     pub(crate) fn bare_way(&self, id: QueueId) -> Self {
         let mut way: Vec<&Node> = self.lineage(id).map(|(_, node)| node).collect();
         way.reverse();
@@ -37,8 +37,8 @@ impl Tree {
         true
     }
 
-    /// Adds a queue, and missing queues above it as parents. Returns false if it is configured
-    /// already, or lies below a leaf, which would have to become a parent.
+    /// Adds a queue, and its missing ancestors as parents. Returns false if it is already configured or below
+    /// a leaf, which would have to become a parent.
     pub(crate) fn add_queue(&mut self, path: &QueuePath, is_leaf: bool) -> bool {
         let missing: Vec<QueuePath> = path.lineage().take_while(|path| self.find(path).is_none()).collect();
         let above = missing.last().and_then(QueuePath::parent).and_then(|above| self.find(&above));
@@ -66,7 +66,7 @@ impl Tree {
         true
     }
 
-    /// Declares a leaf a parent, and returns whether it was a leaf.
+    /// Makes a leaf a parent, and returns whether it was a leaf.
     pub(crate) fn make_parent(&mut self, path: &QueuePath) -> bool {
         let node = self.find(path).and_then(|id| self.queues.get_mut(id.index()));
         node.is_some_and(|node| {
@@ -75,7 +75,7 @@ impl Tree {
         })
     }
 
-    /// Returns the placement rules, to change them.
+    /// Returns the placement rules for modification.
     pub(crate) fn rules_mut(&mut self) -> &mut Vec<PlacementRule> {
         &mut self.rules
     }
@@ -86,14 +86,14 @@ impl Tree {
         self.rules.is_empty() || config::rules_fit(&self.rules, nodes)
     }
 
-    /// Returns the most applications that a new queue may have at this path: the limit of the queue above,
-    /// which `YuniKorn` requires it to keep; 0 for no limit.
+    /// Returns the limit of applications for a new queue at this path, or 0 for no limit. It is the limit of
+    /// its parent, which `YuniKorn` requires it to respect.
     pub(crate) fn max_applications_below(&self, path: &QueuePath) -> u64 {
         let above = path.lineage().find_map(|path| self.find(&path)).and_then(|id| self.node(id));
         above.map_or(0, |node| node.max_applications)
     }
 
-    /// Takes these queues, in pre-order, in place of its own.
+    /// Replaces the queues of the tree with these, which must be in pre-order.
     fn replace(&mut self, mut nodes: Vec<Node>) {
         for node in &mut nodes {
             node.size = 1;
@@ -114,9 +114,9 @@ mod tests {
     use yunikorn::version::Version;
 
     proptest! {
-        /// An edited tree is the tree of the edited text.
+        /// An edited tree equals the tree of the edited text.
         #[test]
-        fn a_queue_is_added_as_if_it_had_been_written(queues in any_queues(), path in "root(\\.(a|b|x|y)){1,3}") {
+        fn added_queue_equals_a_written_one(queues in any_queues(), path in "root(\\.(a|b|x|y)){1,3}") {
             let path = QueuePath::parse(&path).unwrap();
             let mut edited = tree(&queues);
             let before = edited.clone();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_applications_is_kept() {
+    fn limit_of_applications_is_kept() {
         let text = "partitions: [{name: default, queues: [{name: root, queues: [{name: a, maxapplications: 3, parent: true}]}]}]";
         let mut tree = crate::testing::parsed(text);
         let path = QueuePath::parse("root.a.b").unwrap();

@@ -1,7 +1,7 @@
-//! The queues of one partition as access checks see them: their ACLs as activation reads them, and the origin
-//! of each entry.
+//! The queues of one partition as access checks see them, with their ACLs as parsed at activation and the
+//! origin of each entry.
 //!
-//! Queues are numbered in pre-order, each before its children, so a subtree is a range of numbers.
+//! Queues are numbered in pre-order, so a subtree is a range of numbers.
 
 mod edit;
 mod name_index;
@@ -33,47 +33,47 @@ pub struct Tree {
     /// The queues in the order of the partition, which is pre-order.
     queues: Vec<Node>,
     by_path: Arc<ByPath>,
-    /// An index that the first query builds, because many trees are only compared or printed.
+    /// An index built by the first query, because many trees are only compared or printed.
     named: OnceLock<NameIndex>,
-    /// The names of users and groups by their aliases, as far as they are known.
+    /// The known names of users and groups by their aliases.
     aliased: Arc<Aliased>,
 }
 
-/// The scheduler's part in a decision about a user.
+/// The context of a decision about a user: the scheduler's queues, groups and version.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "the tree is large")]
 pub struct Scheduler<'a> {
     /// The queues of the partition.
     pub tree: &'a Tree,
-    /// The resolver of groups that no annotation names.
+    /// The resolver of groups for users without groups in an annotation.
     pub resolver: &'a (dyn GroupResolver + Sync),
     /// The version of `YuniKorn`.
     pub version: Version,
 }
 
-/// An error: the tree has an ACL that the scheduler would not activate, so no query can be answered.
+/// The scheduler would not activate an ACL of the tree, so queries cannot be answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the {} of queue `{queue}` cannot be activated: {error}", right.key())]
 pub struct NotActive {
     /// The queue.
     pub queue: QueuePath,
-    /// The right that the ACL is for.
+    /// The kind of ACL.
     pub right: Right,
-    /// The problem with the ACL.
+    /// The error in the ACL.
     pub error: AclError,
 }
 
-/// The target of a queue path.
+/// What a queue path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Located {
     /// This queue.
     Queue(QueueId),
-    /// No queue; this one is the nearest above it, and decides for it (yunikorn-core `placement.go:152-169`).
+    /// No queue. This is the nearest queue above, which decides (yunikorn-core `placement.go:152-169`).
     Below(QueueId),
-    /// No queue, and none can be created: this one is the nearest above it, and a leaf (yunikorn-core
+    /// No queue, and none can be created, because the nearest queue above is this leaf (yunikorn-core
     /// `partition.go:545`).
     BelowLeaf(QueueId),
-    /// Nothing: the path does not begin with the root (`partition.go:493`).
+    /// Nothing, because the path does not begin with the root (`partition.go:493`).
     Nowhere,
 }
 
@@ -96,10 +96,10 @@ impl Located {
 }
 
 impl Tree {
-    /// Returns the queues of a partition, with the spans in a text without a name as the origins of ACLs.
+    /// Returns the queues of a partition. The origins of the ACLs are spans in an unnamed text.
     ///
     /// # Errors
-    /// When an ACL cannot be activated: then the scheduler does not load the configuration.
+    /// An ACL cannot be activated, so the scheduler would not load the configuration.
     pub fn new(partition: &Partition) -> Result<Self, NotActive> {
         let mut tree = Self {
             partition: partition.name.clone(),
@@ -112,8 +112,8 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Computes the sizes of the subtrees. Children come after their parents, so when going backwards each
-    /// size is complete before it is added to the parent's.
+    /// Computes the sizes of the subtrees. Children come after their parents, so in reverse order each size
+    /// is complete before it is added to the parent's.
     fn measure(&mut self) {
         for index in (1..self.queues.len()).rev() {
             let Some((parent, size)) = self.queues.get(index).map(|node| (node.parent, node.size)) else {
@@ -125,7 +125,7 @@ impl Tree {
         }
     }
 
-    /// Returns the same partition without any queue.
+    /// Returns the same partition without queues.
     pub(super) fn without_queues(&self) -> Self {
         Self { partition: Arc::clone(&self.partition), ..Self::default() }
     }
@@ -140,7 +140,7 @@ impl Tree {
         &self.rules
     }
 
-    /// Returns all queues in pre-order.
+    /// Iterates over all queues in pre-order.
     pub fn queues(&self) -> impl ExactSizeIterator<Item = (QueueId, &Node)> + DoubleEndedIterator {
         self.queues
             .iter()
@@ -148,7 +148,7 @@ impl Tree {
             .map(|(index, node)| (QueueId(u32::try_from(index).unwrap_or(u32::MAX)), node))
     }
 
-    /// Returns one queue.
+    /// Returns a queue.
     pub fn node(&self, id: QueueId) -> Option<&Node> {
         self.queues.get(id.index())
     }
@@ -163,26 +163,26 @@ impl Tree {
         self.find_exact(path.as_str())
     }
 
-    /// Returns the queue with exactly this path, as it is stored.
+    /// Returns the queue with exactly this path.
     #[expect(clippy::inline_always, reason = "a call takes as long as the look-up")]
     #[inline(always)]
     pub(super) fn find_exact(&self, path: &str) -> Option<QueueId> {
         self.by_path.get(path).map(|(_, number)| QueueId(*number))
     }
 
-    /// Returns the target of a path in any case (`getQueueInternal`, yunikorn-core `partition.go:488-504`).
-    /// Parts below the nearest queue may be anything, even empty.
+    /// Returns the target of a path, ignoring case (`getQueueInternal`, yunikorn-core
+    /// `partition.go:488-504`). The parts below the nearest queue can be anything, even empty.
     #[inline]
     pub fn locate(&self, path: &str) -> Located {
-        // Most paths are spelled exactly as they are stored.
+        // Most paths are spelled exactly as stored.
         match self.find_exact(path) {
             Some(id) => Located::Queue(id),
             None => self.locate_nearest(path),
         }
     }
 
-    /// Returns the target of the path of a queue that exists, in the configuration or beside it. Below a leaf
-    /// of the configuration there are queues that it had before, until they are drained.
+    /// Returns the target of the path of an existing queue, which need not be in the configuration. A leaf in
+    /// the configuration can still have its former children until they are drained.
     pub fn locate_existing(&self, path: &str) -> Located {
         match self.locate(path) {
             Located::BelowLeaf(id) => Located::Below(id),
@@ -190,7 +190,7 @@ impl Tree {
         }
     }
 
-    /// Returns the target of a path that is not spelled as a queue is stored.
+    /// Returns the target of a path that is not spelled exactly as stored.
     #[inline(never)]
     fn locate_nearest(&self, path: &str) -> Located {
         let lower = queue::lowered(path);
@@ -209,35 +209,35 @@ impl Tree {
         }
     }
 
-    /// Builds the index now, so that the first query does not have to.
+    /// Builds the index in advance, so that the first query does not have to.
     pub fn make_ready(&self) {
         self.named();
     }
 
-    /// Returns the names in the ACLs, and builds that index if needed.
+    /// Returns the index of names, which is built if necessary.
     pub(super) fn named(&self) -> &NameIndex {
         self.named.get_or_init(|| NameIndex::new(self))
     }
 
-    /// Returns the queue and those above it, up to the root.
+    /// Iterates from the queue up to the root.
     pub fn lineage(&self, id: QueueId) -> impl Iterator<Item = (QueueId, &Node)> {
         std::iter::successors(self.node(id).map(|node| (id, node)), |(_, node)| {
             node.parent.and_then(|id| self.node(id).map(|node| (id, node)))
         })
     }
 
-    /// Returns the numbers of the queue and all below it.
+    /// Returns the numbers of the queue and its descendants.
     pub fn subtree(&self, id: QueueId) -> Range<u32> {
         let size = self.node(id).map_or(0, |node| node.size);
         id.0..id.0.saturating_add(size)
     }
 
-    /// Returns the recovery queue and all below it, if the text has one.
+    /// Returns the recovery queue and its descendants, if the text contains it.
     pub fn recovery(&self) -> Option<Range<u32>> {
         self.find_exact(queue::RECOVERY).map(|id| self.subtree(id))
     }
 
-    /// Locates everything that is written in the text. `locate` returns the location of a span of it.
+    /// Sets the locations of everything in the text. `locate` converts a span to a location.
     pub fn locate_text(&mut self, locate: impl Fn(Option<Span>) -> TextLocation) {
         for node in &mut self.queues {
             node.head.iter_mut().for_each(|head| *head = locate(head.span));
@@ -259,17 +259,17 @@ impl Tree {
         }
     }
 
-    /// Returns whether an ACL has an alias.
+    /// Returns whether an ACL contains an alias.
     pub fn has_aliases(&self) -> bool {
         self.named().has_aliases()
     }
 
-    /// Returns the identity of a user of Kubernetes in the scheduler. A service account without groups is in
-    /// those that Kubernetes gives it. Where an ACL has an alias, the user-info webhook escapes the names of
-    /// users that `YuniKorn` would refuse.
+    /// Returns the scheduler's identity of a Kubernetes user. A service account without groups gets the
+    /// groups that Kubernetes gives it. If an ACL contains an alias, names that `YuniKorn` would refuse are
+    /// escaped, as the user-info webhook does.
     ///
     /// # Errors
-    /// `YuniKorn`'s refusal, or that it cannot be known.
+    /// `YuniKorn`'s refusal, or that the result is unknown.
     pub fn identify(
         &self,
         of: &Identity,
@@ -284,23 +284,23 @@ impl Tree {
         Ok(Identity { user: of.user.clone(), ..identity })
     }
 
-    /// Records the names of users and groups by their aliases.
+    /// Records names of users and groups by their aliases.
     pub fn name_aliases(&mut self, aliased: Arc<Aliased>) {
         self.aliased = aliased;
     }
 
-    /// Returns the user or group that an entry of an ACL stands for; the entry itself if it is no known
+    /// Returns the user or group that an ACL entry represents, or the entry itself if it is not a known
     /// alias.
     pub fn real<'t>(&'t self, entry: Match<'t>) -> Match<'t> {
         self.aliased.real(entry)
     }
 
-    /// Returns a user with the aliases that follow from the names, if an ACL has one.
+    /// Returns a user with the aliases of the names, if an ACL contains an alias.
     pub fn presented<'i>(&self, identity: &'i Identity) -> Cow<'i, Identity> {
         self.named().presented(identity)
     }
 
-    /// Records the location of a queue's name in the text that people write.
+    /// Records the location of a queue's name in the text that people edit.
     pub fn name_at(&mut self, path: &QueuePath, head: Option<TextLocation>) {
         if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
             node.head = head;
@@ -317,7 +317,7 @@ impl Tree {
     }
 }
 
-/// Returns the paths of the queues from the root to this one.
+/// Iterates over the paths from the root to this queue.
 pub(super) fn levels(path: &str) -> impl Iterator<Item = &str> {
     let ends = path.match_indices('.').map(|(at, _)| at).chain(std::iter::once(path.len()));
     ends.filter_map(|end| path.get(..end))

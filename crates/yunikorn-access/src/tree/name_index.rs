@@ -1,8 +1,8 @@
-//! The names in the ACLs of a tree, and the queues at which each name's rights begin.
+//! The names in the ACLs of a tree, with the queues at which each name's rights begin.
 //!
-//! A right that begins at a queue holds for a range of numbers, because queues are numbered in pre-order. So
-//! one look-up for each name of a person finds the nearest entry that grants a right, at any depth, and
-//! without allocation.
+//! A right that begins at a queue covers a range of numbers, because queues are numbered in pre-order. One
+//! look-up per name of a person therefore finds the nearest granting entry at any depth, without allocating
+//! memory.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -24,39 +24,39 @@ pub(crate) struct NameIndex {
     everyone: Holder,
     users: TextMap<Box<str>, Holder>,
     groups: TextMap<Box<str>, Holder>,
-    /// The recovery queue and those below it.
+    /// The recovery queue and its descendants.
     recovery: Option<Range<u32>>,
-    /// True if an ACL has an alias.
+    /// True if an ACL contains an alias.
     has_aliases: bool,
 }
 
 type Names<'t> = HashMap<&'t str, Holder, RandomState>;
 
-/// The starts of one name, for each right.
+/// The starts of a name, for each right.
 type Holder = ByRight<GrantStarts>;
 
-/// The queues at which a right of one name begins, in order.
+/// The queues at which a right of a name begins, in order.
 #[derive(Debug, Clone, Default)]
 struct GrantStarts(Vec<Start>);
 
 #[derive(Debug, Clone, Copy)]
 struct Start {
     queue: u32,
-    /// The number behind the last queue below it.
+    /// The number after the last descendant.
     end: u32,
-    /// The ACL that has the entry.
+    /// The ACL that contains the entry.
     acl: Right,
-    /// The position of the nearest start that is above this one.
+    /// The position of the nearest start above this one.
     above: Option<u32>,
 }
 
-/// The nearest entry that grants a right, in the order in which `YuniKorn` checks: its queue, its ACL, and
-/// the subject it names.
+/// The nearest entry that grants a right, in the order of `YuniKorn`'s checks, with its queue, its ACL and
+/// the subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GrantingEntry<'t> {
-    /// The queue whose ACL it is.
+    /// The queue of the ACL.
     pub queue: QueueId,
-    /// The ACL of that queue.
+    /// The kind of ACL.
     pub acl: Right,
     /// The entry.
     pub entry: Match<'t>,
@@ -65,7 +65,7 @@ pub struct GrantingEntry<'t> {
 impl NameIndex {
     pub(crate) fn new(tree: &Tree) -> Self {
         let mut everyone = Holder::default();
-        // A name can be in many ACLs, and is copied once.
+        // A name can be in many ACLs but is copied only once.
         let (mut users, mut groups) = (Names::default(), Names::default());
         for (id, node) in tree.queues() {
             let queues = tree.subtree(id);
@@ -90,12 +90,12 @@ impl NameIndex {
         Self { everyone, users, groups, recovery: tree.recovery(), has_aliases }
     }
 
-    /// Returns whether an ACL has an alias.
+    /// Returns whether an ACL contains an alias.
     pub(crate) fn has_aliases(&self) -> bool {
         self.has_aliases
     }
 
-    /// Returns a user with the aliases that follow from the names, if an ACL has one.
+    /// Returns a user with the aliases of the names, if an ACL contains an alias.
     #[inline]
     pub(crate) fn presented<'i>(&self, identity: &'i Identity) -> Cow<'i, Identity> {
         if !self.has_aliases {
@@ -104,7 +104,7 @@ impl NameIndex {
         Cow::Owned(alias::presented(identity, |alias| self.groups.get(alias).is_some()))
     }
 
-    /// Returns the entry that names a user or group, and where its rights begin.
+    /// Returns the entry for a user or group, and where its rights begin.
     fn held<'n>(&'n self, name: Match<'_>) -> Option<(Match<'n>, &'n Holder)> {
         let user = |name: &str| self.users.get(name).map(|(name, holder)| (Match::User(name), holder));
         let group = |name: &str| self.groups.get(name).map(|(name, holder)| (Match::Group(name), holder));
@@ -117,8 +117,8 @@ impl NameIndex {
         }
     }
 
-    /// Finds the nearest entry that grants a right. Of several at one queue it is the one whose ACL
-    /// `YuniKorn` reads first ([`GrantingEntry`]).
+    /// Returns the nearest entry that grants a right. If a queue has several, it is the entry whose ACL
+    /// `YuniKorn` checks first ([`GrantingEntry`]).
     #[expect(clippy::inline_always, reason = "its result would be copied")]
     #[inline(always)]
     pub(crate) fn granting_entry<G: AsRef<str>>(
@@ -144,7 +144,7 @@ impl NameIndex {
         nearest.known.map(|(entry, start)| start.granting_entry(entry))
     }
 
-    /// Finds the same for a subject of which only the name is known.
+    /// Returns the same for a subject known only by name.
     pub(crate) fn granting_entry_of(
         &self,
         right: Right,
@@ -160,8 +160,8 @@ impl NameIndex {
         nearest.known.map(|(entry, start)| start.granting_entry(entry))
     }
 
-    /// Returns the first queue whose ACLs count for a right on this one: to submit below the recovery queue,
-    /// no grant at or above that queue counts.
+    /// Returns the first queue whose ACLs affect a right on this queue. For submitting below the recovery
+    /// queue, grants on the recovery queue and above are ignored.
     fn first(&self, right: Right, queue: u32) -> u32 {
         match self.recovery.as_ref().filter(|_| right == Right::Submit) {
             Some(recovery) if recovery.contains(&queue) => recovery.start.saturating_add(1),
@@ -169,7 +169,7 @@ impl NameIndex {
         }
     }
 
-    /// Returns where a right begins by an entry, in the order of the queues; each queue once.
+    /// Iterates over the queues where a right begins because of an entry. The queues are in order and unique.
     pub(crate) fn granting_entries<'n>(
         &'n self,
         right: Right,
@@ -181,7 +181,7 @@ impl NameIndex {
         })
     }
 
-    /// Returns the queues on which an entry of an ACL alone grants a right.
+    /// Returns the queues where a single entry grants a right.
     pub(crate) fn reach(&self, right: Right, entry: Match<'_>) -> QueueSet {
         let starts = self.held(entry).into_iter().flat_map(|(_, holder)| &holder.get(right).0);
         let reached = starts.flat_map(|start| reach(right, start.queue..start.end, self.recovery.as_ref()));
@@ -195,11 +195,11 @@ impl Start {
     }
 }
 
-/// The nearest start among those of several entries.
+/// The nearest start of several entries.
 struct Nearest<'t> {
     right: Right,
     queue: u32,
-    /// The first queue that counts.
+    /// The first relevant queue.
     first: u32,
     known: Option<(Match<'t>, &'t Start)>,
 }
@@ -215,7 +215,7 @@ impl<'t> Nearest<'t> {
         }
     }
 
-    /// Ranks a start: nearer queues first, and on one queue the ACL that is read first.
+    /// Ranks a start: nearer queues first and, at the same queue, the ACL that is checked first.
     fn rank(&self, start: &Start) -> (u32, bool) {
         (start.queue, start.acl == self.right)
     }
@@ -226,7 +226,7 @@ impl<'t> Nearest<'t> {
 }
 
 impl GrantStarts {
-    /// Adds a start after all others, unless an ACL of the same queue that is read before has the entry.
+    /// Appends a start, unless an ACL of the same queue that is checked earlier contains the entry.
     fn push(&mut self, queue: u32, end: u32, acl: Right) {
         let mut above = self.0.len().checked_sub(1).and_then(|last| u32::try_from(last).ok());
         while let Some(start) = self.at(above) {
@@ -241,7 +241,7 @@ impl GrantStarts {
         self.0.push(Start { queue, end, acl, above });
     }
 
-    /// Returns the start at a queue, or the nearest above it.
+    /// Returns the start at a queue, or the nearest one above it.
     fn nearest(&self, queue: u32) -> Option<&Start> {
         // Most names are in one ACL.
         if let [start] = self.0.as_slice() {
@@ -270,7 +270,7 @@ mod tests {
     use crate::tree::Located;
     use yunikorn::identity::Identity;
 
-    /// Decides as `YuniKorn` does: it reads ACL after ACL, from the queue up.
+    /// Decides like `YuniKorn`, ACL by ACL from the queue up.
     fn walk<'t>(tree: &'t Tree, right: Right, id: QueueId, who: &Identity) -> Option<GrantingEntry<'t>> {
         checked(tree, right, id).find_map(|(queue, node)| {
             right.acls().iter().find_map(|acl| {
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn granting_entry_on_every_small_tree_is_that_of_the_walk() {
+    fn granting_entry_equals_that_of_the_walk_on_small_trees() {
         for queues in [["root", "root.a", "root.a.b"], ["root", "root.@recovery@", "root.@recovery@.a"]] {
             each_tree(&queues, |tree| people().iter().for_each(|who| agree(tree, who)));
         }
@@ -337,7 +337,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn granting_entry_on_random_trees_is_that_of_the_walk(
+        fn granting_entry_equals_that_of_the_walk_on_random_trees(
             tree in any_tree(), people in proptest::collection::vec(any_identity(), 4),
         ) {
             for who in &people {
@@ -346,7 +346,7 @@ mod tests {
         }
 
         #[test]
-        fn reach_of_an_entry_is_where_it_grants_the_right_alone(tree in any_tree()) {
+        fn entry_reaches_the_queues_it_grants_on_its_own(tree in any_tree()) {
             for entry in [Match::Everyone, Match::User("u"), Match::User("v"), Match::Group("g"), Match::Group("h")] {
                 for right in Right::ALL {
                     let queues = tree.named().reach(right, entry);

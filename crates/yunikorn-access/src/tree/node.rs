@@ -1,4 +1,4 @@
-//! One queue of a tree, with its ACLs and the origin of each entry.
+//! A queue of a tree, with its ACLs and the origin of each entry.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -19,36 +19,35 @@ use yunikorn::right::{ByRight, Right};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct QueueId(pub(super) u32);
 
-/// One queue.
+/// A queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Its full path.
+    /// The full path.
     pub path: QueuePath,
-    /// The queue above; `None` for the root.
+    /// The parent; `None` for the root.
     pub parent: Option<QueueId>,
     /// True if applications run in the queue.
     pub is_leaf: bool,
     /// True if it is declared a parent.
     pub is_declared_parent: bool,
-    /// The most applications that may run in it; 0 for no limit.
+    /// Maximum number of running applications; 0 means unlimited.
     pub max_applications: u64,
-    /// The location of its name in the text, if it is known.
+    /// The location of the name in the text, if known.
     pub head: Option<TextLocation>,
-    /// The ACLs of this queue, without those above it.
+    /// The ACLs of this queue only.
     pub(super) grants: ByRight<Grants>,
-    /// The number of queues in the subtree: this one and all below it.
+    /// The number of queues in the subtree, including this one.
     pub(super) size: u32,
 }
 
-/// One ACL of one queue.
+/// An ACL of a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Grants {
-    /// The ACL as written; empty when nothing is.
+    /// The ACL as written, or an empty text.
     pub text: String,
-    /// The ACL as activation reads it.
+    /// The ACL as parsed at activation.
     pub acl: Acl,
-    /// The parts of the ACL by origin. Every entry of `acl` is in at least one part; an entry may be in
-    /// several.
+    /// The parts of the ACL by origin. Every entry of `acl` is in at least one part and may be in several.
     pub parts: Vec<(Origin, Acl)>,
 }
 
@@ -57,16 +56,16 @@ pub struct Grants {
 #[serde(into = "WrittenIn")]
 #[schemars(with = "WrittenIn", rename = "WrittenIn")]
 pub enum Origin {
-    /// An object of queuewarden: `QueueAcl/name`.
+    /// An object of queuewarden, such as `QueueAcl/name`.
     Object {
         /// The kind.
         kind: &'static str,
         /// `metadata.name`
         name: String,
-        /// The time from which on it grants nothing.
+        /// When its grant ends.
         until: Option<Timestamp>,
     },
-    /// The text of a queues.yaml: its own ACL of the queue.
+    /// The text of a queues.yaml that contains this ACL of the queue.
     Text(TextLocation),
 }
 
@@ -75,14 +74,14 @@ pub enum Origin {
 struct WrittenIn {
     /// `QueueAcl`, `AdmissionPolicy` or `ConfigMap` for an object, `Text` for the text of a configuration.
     kind: &'static str,
-    /// The object's name, or that of the file or ConfigMap key.
+    /// The name of the object, or of the file or ConfigMap key.
     #[schemars(with = "String")]
     name: Arc<str>,
-    /// The line in it, from 1; null for an object, and where it is not known.
+    /// The line, from 1; null for an object or if unknown.
     line: Option<usize>,
-    /// The column in it in characters, from 1; null as `line`.
+    /// The column in characters, from 1; null like `line`.
     column: Option<usize>,
-    /// The time from which on it grants nothing; null where it has no end.
+    /// When its grant ends; null if it has no end.
     until: Option<Timestamp>,
 }
 
@@ -104,11 +103,11 @@ impl From<Origin> for WrittenIn {
 pub struct TextLocation {
     /// The name of the text: a file, or a ConfigMap and its key.
     pub name: Arc<str>,
-    /// The line, from 1; `None` if it is unknown, or the text was generated.
+    /// The line, from 1; `None` if unknown or if the text was generated.
     pub line: Option<usize>,
-    /// The column in characters, from 1; `None` if `line` is.
+    /// The column in characters, from 1; `None` like `line`.
     pub column: Option<usize>,
-    /// The bytes of that text, if they are known.
+    /// The span in the text, if known.
     pub span: Option<Span>,
 }
 
@@ -130,7 +129,7 @@ impl Origin {
         }
     }
 
-    /// `QueueAcl/prod`, `queues.yaml:9:20`
+    /// Returns `QueueAcl/prod` or `queues.yaml:9:20`.
     pub fn words(&self) -> String {
         match self {
             Self::Text(TextLocation { name, line: Some(line), column: Some(column), .. }) => {
@@ -141,17 +140,17 @@ impl Origin {
         }
     }
 
-    /// Joins several of them into one text.
+    /// Joins several origins into one text.
     pub fn list(origins: &[Self]) -> String {
         origins.iter().map(Self::words).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the end of an entry that is written in these locations.
+    /// Returns the end of an entry that has these origins.
     pub fn last_end(origins: &[Self]) -> Option<Timestamp> {
         latest(origins.iter().map(Self::until))
     }
 
-    /// Returns the end of what is written there; that of a text has none.
+    /// Returns the end of the grant. A text has no end.
     pub fn until(&self) -> Option<Timestamp> {
         match self {
             Self::Object { until, .. } => *until,
@@ -160,7 +159,7 @@ impl Origin {
     }
 }
 
-/// Returns the latest of several ends; `None` stands for no end.
+/// Returns the latest of several ends; `None` means no end.
 pub fn latest(ends: impl IntoIterator<Item = Option<Timestamp>>) -> Option<Timestamp> {
     ends.into_iter().reduce(|left, right| Some(left?.max(right?))).flatten()
 }
@@ -174,12 +173,12 @@ impl QueueId {
         Self(number)
     }
 
-    /// Returns the number; that of the root is 0.
+    /// Returns the number; the root's is 0.
     pub fn number(self) -> u32 {
         self.0
     }
 
-    /// Returns the number as an index into data that is stored in the order of [`Tree::queues`].
+    /// Returns the number as an index into data in the order of [`Tree::queues`].
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -191,7 +190,7 @@ impl Node {
         right == Right::Submit && self.path.is_recovery()
     }
 
-    /// Makes the node of a queue, without those below it.
+    /// Creates the node of a queue, without its descendants.
     pub(super) fn new(queue: &Queue) -> Result<Self, NotActive> {
         Ok(Self {
             path: queue.path.clone(),
@@ -208,7 +207,7 @@ impl Node {
         })
     }
 
-    /// Makes a node without ACLs.
+    /// Creates a node without ACLs.
     pub(super) fn bare(path: QueuePath, parent: Option<QueueId>, max_applications: u64) -> Self {
         Self {
             path,
@@ -222,7 +221,7 @@ impl Node {
         }
     }
 
-    /// Returns the ACL for one right.
+    /// Returns the ACL for a right.
     pub fn grants(&self, right: Right) -> &Grants {
         self.grants.get(right)
     }
@@ -255,9 +254,9 @@ impl Grants {
     }
 
     /// Moves the entries that `object` grants from the text to the object. Entries that the current ACL does
-    /// not grant are not attributed.
+    /// not grant are ignored.
     pub(super) fn attribute(&mut self, object: Origin, granted: &Acl) {
-        // Nearly all ACLs are those of the base.
+        // Nearly all ACLs come from the base.
         if let ([(origin @ Origin::Text(_), part)], Origin::Text(_)) = (self.parts.as_mut_slice(), &object)
             && part == granted
             && !granted.is_nobody()
@@ -280,7 +279,7 @@ impl Grants {
         if !kept.is_nobody() {
             self.parts.push((object, kept));
         }
-        // Texts come last, in the order in which they were attributed.
+        // Texts come last, in the order of their attribution.
         self.parts.sort_by(|(left, _), (right, _)| match (left, right) {
             (Origin::Text(_), Origin::Text(_)) => Ordering::Equal,
             (left, right) => left.cmp(right),

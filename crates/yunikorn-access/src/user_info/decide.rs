@@ -1,13 +1,13 @@
 //! Decides a request by profile strict.
 //!
-//! A name is right if it is the requester's own, or if the lists of the `AdmissionPolicy` let the requester
-//! set others (k8shim `metadata/usergroup.go`, `IsAnnotationAllowed`); and once it is written, only users on
-//! the lists may change it. So nobody's pods run in a name that is neither theirs nor theirs to give. An
-//! operator's account may give only the name in the resource that owns its object.
+//! A name is allowed if it is the requester's own, or if the lists of the `AdmissionPolicy` let the requester
+//! set names (k8shim `metadata/usergroup.go`, `IsAnnotationAllowed`). Once it is written, only users on the
+//! lists may change it. Therefore nobody can run pods as another user without permission. An operator's
+//! account may only set the name in the resource that owns its object.
 //!
-//! Aliases are no part of a name. While texts can be changed, each that is allowed gets the aliases of its
-//! names instead of those that it has; in the end, one with an alias that does not follow from its names is
-//! refused.
+//! Aliases are not part of a name. While texts can still be changed, each allowed text gets the aliases of
+//! its names instead of its current ones. At the end, a text with an alias that does not follow from its
+//! names is refused.
 
 use super::names::{FORM, Names, Written};
 use super::request::{Given, Moment, Request, Site};
@@ -18,7 +18,7 @@ use go_compat::diag::quoted;
 use yunikorn::admission::request::{USER_INFO, USERNAME};
 use yunikorn::admission::{Access as MaySet, AccessControl, EXTERNAL_USERS, Operation, SYSTEM_USERS};
 
-/// Decides a request by these keys.
+/// Decides a request with these keys.
 pub fn decide(request: &Request<'_>, access: &AccessControl) -> Decision {
     let mut decision = Decision::new(Outcome::NotApplicable, "no_pods");
     if request.operation == Operation::Other || request.sites.is_empty() {
@@ -46,11 +46,11 @@ pub fn decide(request: &Request<'_>, access: &AccessControl) -> Decision {
     decision
 }
 
-/// The result of one site.
+/// The result for one site.
 struct End {
     outcome: Outcome,
     clause: &'static str,
-    /// The text that is written into the site.
+    /// The text to write at the site.
     written: Option<Written>,
 }
 
@@ -64,7 +64,7 @@ impl End {
     }
 }
 
-/// The rules of profile strict, for one request.
+/// The rules of profile strict, applied to one request.
 struct StrictProfile<'a> {
     request: &'a Request<'a>,
     access: &'a AccessControl,
@@ -78,8 +78,8 @@ impl StrictProfile<'_> {
             return Err(Refusal::new(
                 "form",
                 format!(
-                    "the key {} beside it is none that annotations have, so it may become another one on the way \
-                 to the pods; write keys of letters, digits, `-`, `_`, `.` and `/`",
+                    "the key {} next to it is not a valid annotation key, so it may become another key in the pods; \
+                     write keys of letters, digits, `-`, `_`, `.` and `/`",
                     quoted(&site.odd_key)
                 ),
             ));
@@ -95,7 +95,7 @@ impl StrictProfile<'_> {
             (Given::Absent, Given::Absent) => self.missing(site),
             (given, old) if given == old => Ok(End::new(Outcome::Unchanged, "unchanged")),
             (Given::Odd(what), _) => {
-                Err(Refusal::new("form", format!("it is no text but {what}; write {FORM}")))
+                Err(Refusal::new("form", format!("it is not a string but {what}; write {FORM}")))
             }
             (Given::Text(_), Given::Absent) if self.is_kept(site) => Err(kept(USER_INFO)),
             (Given::Text(text), Given::Absent) => self.given(site, text),
@@ -104,7 +104,7 @@ impl StrictProfile<'_> {
         }
     }
 
-    /// Checks a changed label that names the user in the end, if the annotation is missing or empty.
+    /// Checks a changed label that determines the user because the annotation is missing or empty.
     fn label(&self, site: &Site) -> Result<(), Refusal> {
         let is_source = match &site.given {
             Given::Absent => true,
@@ -119,13 +119,13 @@ impl StrictProfile<'_> {
         self.may_set(NOT_ALLOWED, None, what).map(drop)
     }
 
-    /// Returns whether the site keeps its user, application and queue: `YuniKorn` follows each change of a
-    /// pod, and checks no ACL again.
+    /// Returns whether the site must keep its user, application and queue, because `YuniKorn` applies each
+    /// change of a pod without checking ACLs again.
     fn is_kept(&self, site: &Site) -> bool {
         self.request.operation == Operation::Update && site.is_scheduled && !self.access.bypass_auth
     }
 
-    /// Decides about the application that a new pod names. An existing pod keeps the one that it is in.
+    /// Checks the application that a new pod names. An existing pod keeps its application.
     fn application(&self, site: &Site, end: End) -> Result<End, Refusal> {
         let request = self.request;
         let is_new = request.operation == Operation::Create || site.changed && !site.location.is_empty();
@@ -134,7 +134,7 @@ impl StrictProfile<'_> {
         }
         let user = match (&end.written, &site.given) {
             (Some(Written { text, .. }), _) | (None, Given::Text(text)) => user(text),
-            // Without the annotation the label names the user.
+            // Without the annotation, the label names the user.
             _ => site.username.clone(),
         };
         match request.running.objection(&site.application, request.namespace, &user) {
@@ -143,8 +143,9 @@ impl StrictProfile<'_> {
         }
     }
 
-    /// Returns the names of the pod that owns this placeholder; `None` if it is no placeholder. `YuniKorn`
-    /// creates placeholders by an account that may set names, and a pod of the application owns them.
+    /// Returns the names of the pod that owns this placeholder, or `None` if it is not a placeholder.
+    /// `YuniKorn` creates placeholders with an account that may set names, and a pod of the application owns
+    /// them.
     fn originator(&self, site: &Site) -> Option<Names> {
         site.placeholder.as_ref().filter(|_| self.request.operation == Operation::Create)?;
         let text = self.request.running.originators_user_info(&site.application, self.request.namespace)?;
@@ -152,9 +153,9 @@ impl StrictProfile<'_> {
         Names::read(text).ok()
     }
 
-    /// Decides about a placeholder. `YuniKorn` leaves its name out, and its admission controller writes that
-    /// of the scheduler; but an application that is recovered may be made of it again, so it gets the name of
-    /// the pod that it holds room for. Any other one comes from the task groups, which a user writes.
+    /// Checks a placeholder. `YuniKorn` omits its name, and its admission controller writes the scheduler's.
+    /// However, a recovered application may be created from the placeholder, so it gets the name of the pod
+    /// for which it reserves space. Any other name comes from the task groups, which a user writes.
     fn placeholder(&self, site: &Site, originator: &Names) -> Result<End, Refusal> {
         let given = match &site.given {
             Given::Text(text) => Names::read(text).ok(),
@@ -173,7 +174,7 @@ impl StrictProfile<'_> {
         }
     }
 
-    /// Decides about a site without the annotation, now and before.
+    /// Decides about a site that has no annotation and had none before.
     fn missing(&self, site: &Site) -> Result<End, Refusal> {
         if self.request.operation == Operation::Update
             && (!site.changed || self.is_kept(site) || self.request.is_of_controller(self.access))
@@ -187,7 +188,10 @@ impl StrictProfile<'_> {
             return Ok(End::new(Outcome::Kept, "bypass_auth"));
         }
         if self.request.user.is_empty() {
-            return Err(Refusal::new("nobody", "it is missing, and who asks has no name to add"));
+            return Err(Refusal::new(
+                "nobody",
+                "it is missing, and the requester has no name that could be added",
+            ));
         }
         match self.request.moment {
             Moment::Mutating => Ok(End::added("missing", self.own.write(self.request.granted))),
@@ -196,23 +200,24 @@ impl StrictProfile<'_> {
             }
             Moment::Final => Err(Refusal::new(
                 "missing",
-                "it is missing at the end: the webhook that adds it was not asked, or another one has taken \
-                 it away; try again",
+                "it is still missing: the webhook that adds it was not called, or another one has removed \
+                 it; try again",
             )),
         }
     }
 
-    /// Decides about a new annotation where there was none.
+    /// Decides about an annotation that is new.
     fn given(&self, site: &Site, text: &str) -> Result<End, Refusal> {
         let names = Names::read(text);
         if let Ok(names) = &names {
             if names.are_the_same_as(&self.own) {
                 return self.allowed("own", names);
             }
-            // A Spark driver makes its executors by the account of its pod and in the name of its submitter.
+            // A Spark driver creates its executors with the account of its pod and on behalf of its
+            // submitter.
             let creators = self.request.running.creators_user_info(self.request.namespace);
             let creators = creators.and_then(|text| Names::read(text).ok());
-            // The name of the operator's own pod is no name for the pods of its users.
+            // The name of the operator's own pod must not be used for the pods of its users.
             let is_own_pod = site.location.is_empty() && !self.request.is_of_operator();
             if is_own_pod && creators.is_some_and(|creators| creators.are_the_same_as(names)) {
                 return self.allowed("own_pod", names);
@@ -220,7 +225,7 @@ impl StrictProfile<'_> {
         }
         let what = || match &names {
             Ok(names) => format!("it names user {}", quoted(names.user())),
-            Err(_) => "it names somebody else".to_owned(),
+            Err(_) => "it names another user".to_owned(),
         };
         if site.placeholder.is_some() && !self.access.bypass_auth {
             return Err(Refusal::new(PLACEHOLDER, format!("{}, and no pod owns this placeholder", what())));
@@ -229,7 +234,7 @@ impl StrictProfile<'_> {
         self.allowed(clause, &names.map_err(|why| not_well_formed(&why))?)
     }
 
-    /// Decides about a changed annotation. Whoever changes only aliases changes no name.
+    /// Decides about a changed annotation. A change of only aliases is not a change of names.
     fn changed(&self, site: &Site, text: &str, old: &Given) -> Result<End, Refusal> {
         let names = Names::read(text);
         if let (Ok(names), Given::Text(old)) = (&names, old)
@@ -242,7 +247,7 @@ impl StrictProfile<'_> {
         self.allowed(clause, &names.map_err(|why| not_well_formed(&why))?)
     }
 
-    /// Decides about a removed annotation. Users who leave their own name out lose nothing.
+    /// Decides about a removed annotation. Users who remove their own name lose nothing.
     fn removed(&self, site: &Site, old: &Given) -> Result<End, Refusal> {
         if let (Given::Text(old), Moment::Mutating) = (old, self.request.moment)
             && let Ok(names) = Names::read(old)
@@ -252,7 +257,7 @@ impl StrictProfile<'_> {
             let written = names.foreign().map_or_else(same, |_| names.write(self.request.granted));
             return Ok(End::added("own", written));
         }
-        let clause = self.may_change(site, None, "it was set before and would be taken away")?;
+        let clause = self.may_change(site, None, "it was set before and would be removed")?;
         Ok(End::new(Outcome::Kept, clause))
     }
 
@@ -264,11 +269,11 @@ impl StrictProfile<'_> {
         self.may_set(IMMUTABLE, names, || what.to_owned())
     }
 
-    /// Decides about the aliases of a text whose names are allowed by this clause.
+    /// Handles the aliases of a text whose names this clause allows.
     fn allowed(&self, clause: &'static str, names: &Names) -> Result<End, Refusal> {
         let request = self.request;
-        // If the ReplicaSet of a Deployment's controller were changed, the Deployment would make another one.
-        // Its pods get their aliases at their own creation.
+        // If the ReplicaSet of a Deployment's controller were changed, the Deployment would create another
+        // one. Its pods get their aliases when they are created.
         let is_fixed = request.is_replica_set && request.is_of_controller(self.access);
         if request.moment == Moment::Mutating && !is_fixed {
             return Ok(match names.rewritten(request.granted) {
@@ -313,13 +318,13 @@ impl StrictProfile<'_> {
             }),
             MaySet::Denied => Err(Refusal::new(clause, what())),
             MaySet::Unknown(list) => {
-                let why = format!("{}, and what {list} holds, which decides, is not known", what());
+                let why = format!("{}, and {list} decides, but its content is unknown", what());
                 Err(Refusal::new("configuration", why))
             }
         }
     }
 
-    /// The user of the first pods, as far as the sites name one.
+    /// Returns the user of the first pods, if a site names one.
     fn named(&self, decision: &Decision) -> String {
         let text = decision.additions.first().map(|addition| addition.text.as_str()).or_else(|| {
             self.request.sites.iter().find_map(|site| match &site.given {
@@ -331,12 +336,12 @@ impl StrictProfile<'_> {
     }
 }
 
-/// Returns the user that a text names; empty if it names none.
+/// Returns the user that a text names, or an empty text.
 fn user(text: &str) -> String {
     Names::read(text).map(|names| names.user().to_owned()).unwrap_or_default()
 }
 
-/// Refuses a change of a pod by this label or annotation.
+/// Refuses a change of this label or annotation of a pod.
 fn kept(key: &str) -> Refusal {
     let why = format!(
         "{} would change, and a pod that YuniKorn schedules keeps its user, application and queue; create \

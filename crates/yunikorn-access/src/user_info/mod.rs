@@ -1,16 +1,16 @@
-//! The user-info policy: it decides in whose name a workload may run. It adds the annotation
-//! `yunikorn.apache.org/user.info` where it is missing, and refuses it where the requester may not set it.
+//! The user-info policy, which decides which user a workload may run as. It adds the annotation
+//! `yunikorn.apache.org/user.info` if it is missing, and refuses a value that the requester may not set.
 //!
-//! `YuniKorn`'s own admission controller does the same with gaps ([`yunikorn::admission::evaluate()`]);
-//! profile [`Profile::YuniKorn`] behaves like it, gaps included. Profile [`Profile::Strict`] has none of
-//! them: every annotation that names the user of pods is checked wherever it is written, at creation and at
+//! `YuniKorn`'s own admission controller does the same with gaps ([`yunikorn::admission::evaluate()`]).
+//! Profile [`Profile::YuniKorn`] behaves like it, including the gaps. Profile [`Profile::Strict`] has no
+//! gaps: it checks every annotation that names the user of pods, wherever it is written, at creation and at
 //! each change.
 //!
 //! * `request`: the request.
 //! * `decide`: profile strict.
-//! * `names`: the names in the annotation's text, and their aliases.
-//! * `words`: the messages for people.
-//! * `path`: the positions of pod templates in objects of other people's kinds.
+//! * `names`: the names in the text of the annotation, and their aliases.
+//! * `words`: messages for people.
+//! * `path`: the positions of pod templates in objects of other kinds.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -31,8 +31,8 @@ pub use request::{Given, MAX_SITES, Moment, Owner, Owners, Request, Site};
 use super::decide::visible;
 
 /// Level of enforcement for user.info: none (Off), a log line and a count for each request that would be
-/// refused (Audit), or the rules of the profile (Enforce). Write "Off" in quotes: YAML takes the bare word
-/// for a boolean. Left out: Off.
+/// refused (Audit), or the rules of the profile (Enforce). Write "Off" in quotes, because YAML reads the bare
+/// word as a boolean. Left out: Off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub enum Mode {
@@ -45,22 +45,22 @@ pub enum Mode {
     Enforce,
 }
 
-/// Rules to follow: those of YuniKorn 1.8's own admission controller, and no more (yunikorn), or the same
-/// without its gaps: updates of workloads, ReplicationControllers, custom resources and namespaces that
-/// YuniKorn leaves alone are checked as well (strict). Left out: strict.
+/// Rules to follow: only the rules of YuniKorn 1.8's own admission controller (yunikorn), or the same rules
+/// without its gaps, so that updates of workloads, ReplicationControllers, custom resources and namespaces
+/// that YuniKorn ignores are also checked (strict). Left out: strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[expect(clippy::doc_markdown, reason = "kubectl explain shows it as plain text")]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum Profile {
-    /// The rules of YuniKorn's admission controller, applied in its stead.
+    /// The rules of YuniKorn's admission controller, applied in its place.
     YuniKorn,
     /// The same without its gaps.
     #[default]
     Strict,
 }
 
-/// Handling of the annotation: `AdmissionPolicy`'s `spec.userInfo`, as written.
+/// Handling of the annotation, the `spec.userInfo` of an `AdmissionPolicy`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(inline)]
@@ -73,7 +73,7 @@ pub struct Settings {
     #[serde(default)]
     #[schemars(with = "Option<Profile>", transform = without_default)]
     pub profile: Profile,
-    /// Paths of the pod templates in kinds other than Kubernetes' own, so that profile strict checks them
+    /// Paths of the pod templates in kinds other than Kubernetes' own, so that profile strict checks them,
     /// too. The webhooks must be configured for these resources: see manifests/user-info.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
@@ -84,18 +84,18 @@ pub struct Settings {
         )
     )]
     pub templates: Vec<Template>,
-    /// Accounts of operators, e.g. system:serviceaccount:kuberay:kuberay-operator: whole names, no
-    /// expressions. Such an account passes on the name in the resource that owns the object it creates, if
-    /// the resource is of a kind in templates, and sets no other name. The lists of the AdmissionPolicy make
-    /// no difference to it. queuewarden needs the right to get these resources: see examples/operators.
+    /// Accounts of operators, e.g. system:serviceaccount:kuberay:kuberay-operator, as full names, not
+    /// expressions. Such an account may only pass on the name in the resource that owns the object it
+    /// creates, if the resource is of a kind in templates. The lists of the AdmissionPolicy do not apply to
+    /// it. queuewarden needs the right to get these resources: see examples/operators.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "operators_schema")]
     pub operators: Vec<String>,
 }
 
-/// The most operators of one policy.
+/// Maximum number of operators per policy.
 pub const MAX_OPERATORS: usize = 64;
-/// The longest name of an operator's account, in bytes.
+/// Maximum length of an operator account's name in bytes.
 const MAX_ACCOUNT: usize = 512;
 
 impl Settings {
@@ -128,53 +128,53 @@ fn without_default(schema: &mut Schema) {
     schema.remove("default");
 }
 
-/// The result of a request; of several sites the last one in this order counts.
+/// The result of a request. If several sites differ, the last one in this order applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Outcome {
-    /// The request makes no pods.
+    /// The request creates no pods.
     #[default]
     NotApplicable,
-    /// The user of its pods is not touched.
+    /// The user of its pods is not changed.
     Unchanged,
-    /// The user that it names is accepted.
+    /// The named user is accepted.
     Kept,
-    /// A missing user is added, or the aliases of the one that it names are.
+    /// A missing user or missing aliases are added.
     Added,
     /// The request is refused.
     Refused,
 }
 
 impl Outcome {
-    /// The outcome in one word, for logs and metrics.
+    /// Returns a label for logs and metrics.
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 }
 
-/// A text for a site that has none, or one whose aliases are not those of its names.
+/// A text to write at a site without one, or with wrong aliases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addition {
-    /// The position of the site in the request.
+    /// The index of the site in the request.
     pub site: usize,
-    /// The annotation's value.
+    /// The value of the annotation.
     pub text: String,
 }
 
-/// The answer to a request.
+/// The decision about a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Decision {
     /// The result of the request.
     pub outcome: Outcome,
-    /// The clause that decided, in one word of a few: a label of metrics.
+    /// The deciding clause, as a label for metrics.
     pub clause: &'static str,
-    /// The reason why it is refused, in one bounded line without invisible characters; else empty.
+    /// The reason for a refusal, in one line of limited length without invisible characters; otherwise empty.
     pub reason: String,
-    /// The user of its pods, or the one who was refused; may be empty.
+    /// The user of the pods, or the refused user; may be empty.
     pub user: String,
-    /// The texts that are added. Empty where it is refused.
+    /// The texts to add. Empty if the request is refused.
     pub additions: Vec<Addition>,
-    /// The warnings for the user; bounded, and empty where it is refused.
+    /// Warnings for the user, limited in number. Empty if the request is refused.
     pub warnings: Vec<String>,
 }
 
@@ -187,12 +187,12 @@ impl Decision {
         Self { reason: visible(reason), user: visible(user), ..Self::new(Outcome::Refused, clause) }
     }
 
-    /// The answer to a request that cannot be read, and so is refused.
+    /// Returns the refusal of a request that cannot be parsed.
     pub fn unreadable(why: &str, user: &str) -> Self {
         Self::refused("unreadable", why, user)
     }
 
-    /// The answer of `YuniKorn`'s admission controller: a refusal with its message, or else whether it
+    /// Returns the decision of `YuniKorn`'s admission controller: a refusal with its message, or whether it
     /// changes anything.
     pub fn of_yunikorn(refusal: Option<&str>, patched: bool, user: &str) -> Self {
         if let Some(message) = refusal {
@@ -202,14 +202,14 @@ impl Decision {
         Self { user: visible(user), ..Self::new(outcome, "yunikorn") }
     }
 
-    /// Adds the result of one more site.
+    /// Adds the result of another site.
     pub(super) fn note(&mut self, outcome: Outcome, clause: &'static str) {
         if outcome > self.outcome {
             (self.outcome, self.clause) = (outcome, clause);
         }
     }
 
-    /// The reason why the request is refused in this mode; `None` lets it pass.
+    /// Returns the reason if the request is refused in this mode.
     pub fn refusal(&self, mode: Mode) -> Option<&str> {
         (mode == Mode::Enforce && self.outcome == Outcome::Refused).then_some(self.reason.as_str())
     }

@@ -1,7 +1,7 @@
-//! The names in the annotation's text, and the aliases beside them.
+//! The names in the text of the annotation, and their aliases.
 //!
-//! An alias in a text proves nothing by itself: it counts only if it follows from a name in the same text
-//! ([`Names::foreign`]). The webhook writes a text anew if its aliases are others than those of its names.
+//! An alias in a text proves nothing. It is valid only if it follows from a name in the same text
+//! ([`Names::foreign`]). The webhook rewrites a text whose aliases do not match its names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -12,46 +12,46 @@ use crate::alias::{Kind, alias, aliases_of, escaped, is_alias, needing, shown, u
 use yunikorn::admission::UserInfo;
 use yunikorn::identity::Identity;
 
-/// The group of all users. Its alias is written only where it is granted: each text would need the webhook
-/// otherwise, also the texts of users whose own names need no alias.
+/// The group of all users. Its alias is written only if an ACL grants it something. Otherwise every text
+/// would need the webhook, including texts of users whose own names need no alias.
 const EVERYBODY: &str = "system:authenticated";
 static OF_EVERYBODY: LazyLock<String> = LazyLock::new(|| alias(Kind::Group, EVERYBODY));
 
 /// The content of a text, or of an authenticated requester.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Names {
-    /// The user as authenticated, and the groups without those of alias form.
+    /// The user as authenticated, and the groups without groups in alias form.
     identity: Identity,
-    /// The groups of alias form.
+    /// The groups in alias form.
     aliases: Vec<String>,
-    /// The user as in the text.
+    /// The user as written in the text.
     written_user: String,
 }
 
 /// A text to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Written {
-    /// The annotation's value.
+    /// The value of the annotation.
     pub(super) text: String,
-    /// True if there are more aliases than the text may have.
+    /// True if some aliases were omitted because there are too many.
     pub(super) is_cut: bool,
 }
 
-/// A text whose aliases are not those of its names, as far as ACLs name them.
+/// A text whose aliases do not match its names, considering only aliases in ACLs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrongAliases {
-    /// The user that it names, as authenticated.
+    /// The named user, as authenticated.
     pub user: String,
-    /// The names whose aliases it lacks, such as `group team.a@example.com`.
+    /// The names with missing aliases, such as `group team.a@example.com`.
     pub lacks: Vec<String>,
-    /// The aliases that it has and that follow from none of its names.
+    /// The aliases that follow from none of the names.
     pub foreign: Vec<String>,
-    /// The text with all aliases of its names, and no others.
+    /// The text with exactly the aliases of its names.
     pub text: String,
 }
 
-/// Returns the aliases that a text lacks or has wrongly, of those that ACLs name; `None` if there are none,
-/// or if it cannot be read.
+/// Returns the missing and wrong aliases of a text, considering only aliases in ACLs, or `None` if there are
+/// none or the text is invalid.
 pub fn wrong_aliases(text: &str, granted: &BTreeSet<String>) -> Option<WrongAliases> {
     if granted.is_empty() {
         return None;
@@ -74,7 +74,7 @@ pub fn wrong_aliases(text: &str, granted: &BTreeSet<String>) -> Option<WrongAlia
 }
 
 impl Names {
-    /// Reads a text.
+    /// Parses a text.
     ///
     /// # Errors
     /// The error, as the end of a sentence.
@@ -93,17 +93,17 @@ impl Names {
         Self { identity: Identity { user, groups }, aliases, written_user }
     }
 
-    /// The user.
+    /// Returns the user.
     pub(super) fn user(&self) -> &str {
         &self.identity.user
     }
 
-    /// The groups of alias form, whether or not they follow from the names.
+    /// Returns the groups in alias form, whether or not they follow from the names.
     pub(super) fn aliases(&self) -> &[String] {
         &self.aliases
     }
 
-    /// Returns whether both name the same user with the same groups, whatever their aliases are.
+    /// Returns whether both contain the same user and groups, ignoring aliases.
     pub(super) fn are_the_same_as(&self, other: &Self) -> bool {
         self.identity.user == other.identity.user && set(&self.identity.groups) == set(&other.identity.groups)
     }
@@ -117,12 +117,12 @@ impl Names {
         self.aliases.iter().find(|alias| !own.contains_key(*alias)).map(String::as_str)
     }
 
-    /// Returns the names that need an alias, by it.
+    /// Returns the names that need an alias, by alias.
     fn by_alias(&self) -> BTreeMap<String, (Kind, &str)> {
         needing(&self.identity).map(|(kind, name)| (alias(kind, name), (kind, name))).collect()
     }
 
-    /// Returns the text that names them with their aliases; `None` if the text that was read does so.
+    /// Returns the text with the names and their aliases, or `None` if the parsed text already has this form.
     pub(super) fn rewritten(&self, granted: &BTreeSet<String>) -> Option<Written> {
         let (aliases, is_cut) = self.own_aliases(granted);
         let is_written =
@@ -130,7 +130,7 @@ impl Names {
         (!is_written).then(|| self.with(aliases, is_cut))
     }
 
-    /// Returns the text that names them with their aliases.
+    /// Returns the text with the names and their aliases.
     pub(super) fn write(&self, granted: &BTreeSet<String>) -> Written {
         let (aliases, is_cut) = self.own_aliases(granted);
         self.with(aliases, is_cut)
@@ -153,7 +153,7 @@ fn set(names: &[String]) -> BTreeSet<&str> {
     names.iter().map(String::as_str).collect()
 }
 
-/// An example of the form that is expected, for messages.
+/// An example of the expected form, for messages.
 pub(super) const FORM: &str = r#"{"user":"alice","groups":["devs"]}"#;
 
 #[derive(Default, Deserialize)]
@@ -163,18 +163,18 @@ struct Strict {
     groups: Vec<String>,
 }
 
-/// Reads the annotation's text strictly. `YuniKorn` takes keys in any case, the last of two, and any other
-/// key, so a person who reads an object could see another user than the scheduler.
+/// Parses the annotation strictly. `YuniKorn` accepts keys in any case, the last of repeated keys, and
+/// unknown keys, so people who read an object could see another user than the scheduler.
 ///
 /// # Errors
 /// The error, as the end of a sentence.
 fn read(text: &str) -> Result<UserInfo, String> {
     // The decoder would also accept a list of the two values.
     if !text.trim_ascii_start().starts_with('{') {
-        return Err("it is no JSON object".to_owned());
+        return Err("it is not a JSON object".to_owned());
     }
     let Strict { user, groups } =
-        serde_json::from_str(text).map_err(|error| format!("it cannot be taken: {error}"))?;
+        serde_json::from_str(text).map_err(|error| format!("it is invalid: {error}"))?;
     if user.is_empty() {
         return Err("it names no user".to_owned());
     }
@@ -187,16 +187,16 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn only_what_everybody_reads_alike_is_read() {
+    fn unambiguous_text_is_required() {
         for text in [FORM, r#" { "groups" : [ ] , "user" : "a" } "#, r#"{"user":"a"}"#] {
             let info = read(text).unwrap();
             assert_eq!(UserInfo::read(text), Ok(info), "{text}");
         }
         for (text, why) in [
-            ("", "no JSON object"),
-            ("alice", "no JSON object"),
-            (r#"["a",[]]"#, "no JSON object"),
-            ("null", "no JSON object"),
+            ("", "not a JSON object"),
+            ("alice", "not a JSON object"),
+            (r#"["a",[]]"#, "not a JSON object"),
+            ("null", "not a JSON object"),
             (r#"{"user":"a"} x"#, "trailing characters"),
             ("{}", "names no user"),
             (r#"{"user":""}"#, "names no user"),
@@ -221,13 +221,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(user in r"\PC{1,8}", groups in prop::collection::vec(r"\PC{0,8}", 0..4)) {
+        fn written_text_parses(user in r"\PC{1,8}", groups in prop::collection::vec(r"\PC{0,8}", 0..4)) {
             let info = UserInfo { user, groups };
             prop_assert_eq!(read(&info.write()), Ok(info));
         }
 
         #[test]
-        fn what_is_read_is_what_yunikorn_reads(text in r#"[{}\[\]",:usergopnlUa\\ 0-9]{0,40}|\{"user":"[a-z\\u0-9]{0,9}"(,"groups":\["[a-z]","\PC"\])?\}"#) {
+        fn parsed_text_equals_yunikorns(text in r#"[{}\[\]",:usergopnlUa\\ 0-9]{0,40}|\{"user":"[a-z\\u0-9]{0,9}"(,"groups":\["[a-z]","\PC"\])?\}"#) {
             if let Ok(info) = read(&text) {
                 prop_assert_eq!(UserInfo::read(&text), Ok(info));
             }

@@ -1,21 +1,21 @@
-//! The positions of pod templates in objects of other people's kinds.
+//! The positions of pod templates in objects of other kinds.
 //!
-//! A path is written with dots. Its last name decides what it leads to: `annotations` is the map of
-//! annotations itself, as in `spec.driver.annotations` of a `SparkApplication`; everything else is a pod
-//! template, with `metadata` and `spec`, as in `spec.headGroupSpec.template` of a `RayCluster`. `*` is every
-//! member of a list or a map, as in `spec.pytorchReplicaSpecs.*.template`. The meaning of a path never
-//! depends on the content of an object, because otherwise its author could decide what is not checked.
+//! A path consists of names separated by dots. The last name determines the target: `annotations` is the map
+//! of annotations itself, as in `spec.driver.annotations` of a `SparkApplication`; everything else is a pod
+//! template with `metadata` and `spec`, as in `spec.headGroupSpec.template` of a `RayCluster`. `*` matches
+//! every item of a list or map, as in `spec.pytorchReplicaSpecs.*.template`. The meaning of a path never
+//! depends on the content of an object. Otherwise its author could decide what is not checked.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use go_compat::diag::quoted;
 
-/// The most names of a path.
+/// Maximum number of names in a path.
 pub const MAX_NAMES: usize = 16;
-/// The longest path, in bytes.
+/// Maximum length of a path in bytes.
 pub const MAX_LENGTH: usize = 256;
-/// The most templates of one policy: those of `examples/operators` together, and room for others.
+/// Maximum number of templates per policy, enough for all of `examples/operators` and more.
 pub const MAX_TEMPLATES: usize = 64;
 
 /// Path of the pod templates in the objects of one resource.
@@ -33,14 +33,14 @@ pub struct Template {
     /// The resource's plural name, e.g. sparkapplications.
     #[schemars(length(min = 1, max = 63))]
     pub resource: String,
-    /// Path to a pod template (spec.headGroupSpec.template), or to annotations that become those of pods
-    /// (spec.driver.annotations): names with dots between them. * stands for every member of a list or map
+    /// Path to a pod template (spec.headGroupSpec.template), or to annotations that the operator copies to
+    /// pods (spec.driver.annotations), as names separated by dots. * matches every item of a list or map
     /// (spec.pytorchReplicaSpecs.*.template).
     #[schemars(schema_with = "path_schema")]
     pub path: String,
 }
 
-/// The path to a template, as [`Path`] reads it.
+/// Returns the schema of a path, which accepts the same texts as [`Path`].
 fn path_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "string",
@@ -60,12 +60,12 @@ fn path_schema(_: &mut SchemaGenerator) -> Schema {
 }
 
 impl Template {
-    /// Returns whether it is one of this resource, in whatever version.
+    /// Returns whether it belongs to this resource, in any version.
     pub fn is_of(&self, group: &str, resource: &str) -> bool {
         self.group == group && self.resource == resource
     }
 
-    /// Returns whether objects of this version have it.
+    /// Returns whether it applies to this version.
     pub fn has(&self, version: &str) -> bool {
         self.version.as_deref().is_none_or(|only| only == version)
     }
@@ -76,7 +76,7 @@ impl Template {
 pub struct Path {
     /// The steps to the template, or to the object that contains the annotations.
     pub segments: Vec<Segment>,
-    /// The kind of object at the end.
+    /// The target.
     pub leads_to: LeadsTo,
 }
 
@@ -89,17 +89,17 @@ pub enum Segment {
     Every,
 }
 
-/// The kind of object at the end of a path.
+/// The target of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeadsTo {
-    /// A pod template: its annotations are in its `metadata`.
+    /// A pod template, with annotations in its `metadata`.
     Template,
-    /// The object that holds `annotations` and `labels` as fields of its own.
+    /// An object with its own fields `annotations` and `labels`.
     Annotated,
 }
 
 impl Path {
-    /// Reads a path from its text.
+    /// Parses a path.
     ///
     /// # Errors
     /// The error with its help.
@@ -113,7 +113,7 @@ impl Path {
         }
         if segments.first() == Some(&Segment::Every) {
             return Err(format!(
-                "{} begins with `*`: begin with a field, as in `spec.template`",
+                "{} begins with `*`; begin with a field, as in `spec.template`",
                 quoted(text)
             ));
         }
@@ -123,7 +123,7 @@ impl Path {
             None => LeadsTo::Template,
         };
         if segments.is_empty() {
-            return Err("`annotations` are those of the object itself: name a field of it, as in \
+            return Err("`annotations` refers to the object itself; write the path of a field, as in \
                 `spec.driver.annotations`"
                 .to_owned());
         }
@@ -137,7 +137,7 @@ fn segment(text: &str) -> Result<Segment, String> {
         "*" => Ok(Segment::Every),
         name if is_name => Ok(Segment::Name(name.to_owned())),
         other => Err(format!(
-            "{} is no field: write names of letters, digits, `-` and `_`, or `*`, with one dot between them, \
+            "{} is not a field; write names of letters, digits, `-` and `_`, or `*`, separated by single dots, \
              as in `spec.replicaSpecs.*.template`",
             quoted(other)
         )),
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The text of a path.
+    /// Formats a path as text.
     fn written(path: &Path) -> String {
         let names = path.segments.iter().map(|segment| match segment {
             Segment::Name(name) => name.as_str(),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_name_says_what_it_leads_to() {
+    fn last_name_determines_the_target() {
         for (text, leads_to, steps) in [
             ("spec.driver.annotations", LeadsTo::Annotated, 2),
             ("spec.headGroupSpec.template", LeadsTo::Template, 3),
@@ -175,15 +175,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_reported() {
+    fn invalid_path_is_reported() {
         for (text, reported) in [
-            ("", "`` is no field"),
-            ("annotations", "those of the object itself"),
+            ("", "`` is not a field"),
+            ("annotations", "refers to the object itself"),
             ("*.template", "begins with `*`"),
-            ("spec..template", "`` is no field"),
-            ("spec.a b", "`a b` is no field"),
-            ("spec.é", "is no field"),
-            ("spec[0]", "is no field"),
+            ("spec..template", "`` is not a field"),
+            ("spec.a b", "`a b` is not a field"),
+            ("spec.é", "is not a field"),
+            ("spec[0]", "is not a field"),
         ] {
             let error = Path::read(text).unwrap_err();
             assert!(error.contains(reported), "{text}: {error}");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_path_is_read_and_a_longer_one_is_not() {
+    fn path_longer_than_the_limit_is_refused() {
         let names = |count| Path::read(&vec!["a"; count].join("."));
         assert_eq!(names(MAX_NAMES).unwrap().segments.len(), MAX_NAMES);
         assert!(names(MAX_NAMES + 1).unwrap_err().contains("more than 16 names"));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_without_version_is_of_all() {
+    fn template_without_version_applies_to_all() {
         let path = "spec.template".into();
         let mut template = Template { group: "g".into(), version: None, resource: "r".into(), path };
         assert!(template.is_of("g", "r") && template.has("v1") && template.has("v2"));
@@ -212,7 +212,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reading_is_total_and_what_is_read_is_written(text in r"[a-z.*\-]{0,30}|\PC{0,12}") {
+        fn any_path_parses_or_fails_and_formats_as_its_text(text in r"[a-z.*\-]{0,30}|\PC{0,12}") {
             if let Ok(path) = Path::read(&text) {
                 prop_assert_eq!(written(&path), text);
             }

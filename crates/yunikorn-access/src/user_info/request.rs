@@ -1,5 +1,5 @@
-//! The input of the user-info policy: the requester, the operation on an object, and each site in it that
-//! names the user of pods.
+//! The input of the user-info policy: the requester, the operation on an object, and each site in the object
+//! that names the user of pods.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use crate::running::joins::{OwnerPod, Running};
 use go_compat::diag::quoted;
 use yunikorn::admission::{AccessControl, Operation};
 
-/// The most sites of one object.
+/// Maximum number of sites per object.
 pub const MAX_SITES: usize = 256;
 
-/// The moment of the request.
+/// The phase of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// While mutating webhooks run: a missing annotation, and missing aliases, can be added.
+    /// While mutating webhooks run: missing annotations and aliases can be added.
     Mutating,
-    /// After all mutating webhooks: the object will be stored as it is.
+    /// After all mutating webhooks: the object will be stored without further changes.
     Final,
 }
 
@@ -25,34 +25,33 @@ pub enum Moment {
 pub struct Request<'a> {
     /// The operation.
     pub operation: Operation,
-    /// The object's kind, for people.
+    /// The kind of the object, for messages.
     pub kind: &'a str,
-    /// True if it is a `ReplicaSet`: if the one that a Deployment's controller has made were changed, the
-    /// Deployment would make another one, again and again.
+    /// True if it is a `ReplicaSet`. If a `ReplicaSet` of a Deployment's controller were changed, the
+    /// Deployment would endlessly create new ones.
     pub is_replica_set: bool,
-    /// The user who makes the request, as authenticated by the API server.
+    /// The authenticated user of the request.
     pub user: &'a str,
     /// The user's groups.
     pub groups: &'a [String],
-    /// True if it is known where objects of its kind contain pod templates.
+    /// True if the positions of pod templates in this kind of object are known.
     pub has_templates: bool,
     /// The sites of the object.
     pub sites: &'a [Site],
     /// The object's namespace.
     pub namespace: &'a str,
-    /// The applications that run, as far as the sites name them, and the pod that makes the request.
+    /// The running applications that the sites name, and the pod that makes the request.
     pub running: &'a Running,
     /// The resources that own the object.
     pub owners: &'a Owners,
-    /// The aliases that ACLs in force name.
+    /// The aliases in effective ACLs.
     pub granted: &'a BTreeSet<String>,
-    /// The moment of the request.
+    /// The phase of the request.
     pub moment: Moment,
 }
 
 impl Request<'_> {
-    /// Returns whether the requester is one of the users that controllers run as. It does not matter here
-    /// whether they are trusted.
+    /// Returns whether the requester is a user of controllers, trusted or not.
     pub(super) fn is_of_controller(&self, access: &AccessControl) -> bool {
         access.system_users.matching(self.user).is_some()
     }
@@ -63,30 +62,30 @@ impl Request<'_> {
     }
 }
 
-/// One site: a pod, a pod template, or an object whose annotations become those of pods.
+/// A site: a pod, a pod template, or an object whose annotations are copied to pods.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Site {
     /// The path of the site, such as `spec.template`; empty for a pod.
     pub location: String,
-    /// The annotation's value.
+    /// The value of the annotation.
     pub given: Given,
-    /// The annotation's value before the request; [`Given::Absent`] where there was none.
+    /// The value of the annotation before the request; [`Given::Absent`] if it was missing.
     pub old: Given,
-    /// True if any part of it is changed.
+    /// True if any part of the site changed.
     pub changed: bool,
-    /// The first key of its annotations that no pod can have; empty for none.
+    /// The first annotation key that is not valid for a pod, or an empty text.
     pub odd_key: String,
-    /// The label `yunikorn.apache.org/username`; empty where it is absent.
+    /// The label `yunikorn.apache.org/username`; empty if missing.
     pub username: String,
-    /// The application that it names; empty for none, and for one that nobody else can have.
+    /// The application that it names, or an empty text if there is none or nobody else can have it.
     pub application: String,
     /// The pods that own it, if it is a pod with the annotation of a placeholder.
     pub placeholder: Option<Vec<OwnerPod>>,
-    /// `spec.nodeName`, with which the pods bypass the scheduler.
+    /// `spec.nodeName`, which makes the pods bypass the scheduler.
     pub node_name: String,
     /// True for a pod that `YuniKorn` schedules.
     pub is_scheduled: bool,
-    /// The first changed label or annotation, apart from the name, that can move the pods to another user,
+    /// The first changed label or annotation, except for the name, that can move the pods to another user,
     /// application or queue.
     pub moved_by: Option<&'static str>,
 }
@@ -99,34 +98,35 @@ pub enum Given {
     Absent,
     /// This text.
     Text(String),
-    /// A value that is not text, as JSON.
+    /// A value that is not a string, as JSON.
     Odd(String),
 }
 
 impl Site {
-    /// Returns whether the request writes a name here.
+    /// Returns whether the request sets a new name here.
     pub fn is_named_anew(&self) -> bool {
         matches!(self.given, Given::Text(_)) && self.given != self.old
     }
 }
 
 impl Given {
-    /// Returns whether it may have an alias: its text has the beginning of all aliases, or an escape of JSON
-    /// that can stand for it. The manifests in `manifests/user-info` send such texts to the webhook.
+    /// Returns whether the text may contain an alias: it contains the prefix of all aliases, or an escape of
+    /// JSON that may represent it. The manifests in `manifests/user-info` send such texts to the webhook.
     pub fn may_have_aliases(&self) -> bool {
         matches!(self, Self::Text(text) if text.contains("qw-") || text.contains("\\u"))
     }
 }
 
-/// The resources that own the object of a request: an operator's account may pass on the names in them.
-// An operator has its own code to turn a resource into pods, and its parsers may find a name that no path of
-// `templates` leads to. So the pods are compared with the resource, and not only the resource is checked.
+/// The resources that own the object of a request. An operator's account may pass on the names in them.
+// An operator converts a resource to pods with its own code, which may find a name that no path of
+// `templates` reaches. Therefore the pods are compared with the resource, in addition to the check of the
+// resource.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Owners {
-    /// The requester is no operator's account, so owners do not matter.
+    /// The requester is not an operator's account, so owners are irrelevant.
     #[default]
     Irrelevant,
-    /// All owners of a kind in `templates`.
+    /// All owners whose kind is in `templates`.
     Read(Vec<Owner>),
     /// The reason why an owner is unknown, as the end of a sentence.
     Unread(String),
@@ -135,15 +135,16 @@ pub enum Owners {
 /// A resource that owns the object of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
-    /// Its kind and name, for people.
+    /// The kind and name, for messages.
     pub object: String,
-    /// The annotation's values at the paths of its kind.
+    /// The values of the annotation at the paths of its kind.
     pub texts: Vec<String>,
 }
 
 impl Owners {
-    /// Returns why an operator's account may not write these names, or none, as the end of a sentence; `None`
-    /// if it may. If there are several owners, each has to have the names: a user may have added one of them.
+    /// Returns why an operator's account may not write these names (or none), as the end of a sentence, or
+    /// `None` if it may. If there are several owners, all must contain the names, because a user may have
+    /// added one of them.
     pub(super) fn objection(&self, names: Option<&Names>) -> Option<String> {
         let why = match (self, names) {
             (Self::Irrelevant, _) => return None,

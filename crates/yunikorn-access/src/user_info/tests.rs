@@ -1,4 +1,4 @@
-//! Tests profile strict, case by case; and the properties of all cases.
+//! Tests of single cases of profile strict, and properties of all cases.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -20,7 +20,7 @@ const ALICE: &str = r#"{"user":"alice","groups":["devs","system:authenticated"]}
 const BOB: &str = r#"{"user":"bob","groups":["ops"]}"#;
 /// An alias of a user who is in no test.
 const OF_BOSS: &str = "qw-u-boss-00112233445566778899aabbccddeeff";
-/// No alias that an ACL names.
+/// No aliases in ACLs.
 static NO_ALIAS: BTreeSet<String> = BTreeSet::new();
 
 fn access(keys: &[(&str, &str)]) -> AccessControl {
@@ -98,7 +98,7 @@ impl Case {
 }
 
 #[test]
-fn what_is_missing_becomes_the_requesters_own_name() {
+fn missing_annotation_becomes_the_requesters_own_name() {
     let decision = created("alice", Given::Absent).decision(&[]);
     assert_eq!(decision.additions, [Addition { site: 0, text: ALICE.to_owned() }]);
     assert_eq!((decision.outcome, decision.user.as_str()), (Outcome::Added, "alice"));
@@ -107,7 +107,7 @@ fn what_is_missing_becomes_the_requesters_own_name() {
 }
 
 #[test]
-fn at_creation_only_ones_own_name_is_right_unless_a_list_says_so() {
+fn foreign_name_at_creation_is_refused_unless_a_list_allows_it() {
     use Outcome::{Kept, Refused};
     let users = (EXTERNAL_USERS, "^alice$");
     let groups = (EXTERNAL_GROUPS, "^devs$");
@@ -140,9 +140,9 @@ fn at_creation_only_ones_own_name_is_right_unless_a_list_says_so() {
     assert_eq!(odd.decided(&[users]), (Refused, "form"));
 }
 
-/// The key becomes another one on the way, so its author would name anybody.
+/// The key is later converted to another one, so its author could name any user.
 #[test]
-fn a_key_that_no_pod_has_is_refused_where_it_is_written() {
+fn invalid_annotation_key_is_refused_where_it_is_written() {
     let odd = |case: Case| {
         let odd_key = format!("{USER_INFO}={{}}");
         Case { site: Site { odd_key, ..case.site.clone() }, ..case }
@@ -158,11 +158,15 @@ fn a_key_that_no_pod_has_is_refused_where_it_is_written() {
         );
     }
     let reason = odd(created("alice", Given::Absent)).decision(&[]).reason;
-    assert!(reason.contains("the key `yunikorn.apache.org/user.info={}` beside it is none"), "{reason}");
+    assert!(
+        reason
+            .contains("the key `yunikorn.apache.org/user.info={}` next to it is not a valid annotation key"),
+        "{reason}"
+    );
 }
 
 #[test]
-fn what_is_set_stays_unless_a_list_says_otherwise() {
+fn annotation_is_immutable_unless_a_list_allows_a_change() {
     use Outcome::{Kept, Refused, Unchanged};
     let lists = &[(EXTERNAL_USERS, "^alice$")][..];
     for (old, given, keys, expected) in [
@@ -187,14 +191,14 @@ fn what_is_set_stays_unless_a_list_says_otherwise() {
 }
 
 #[test]
-fn who_leaves_their_own_name_out_gets_it_back() {
+fn removed_own_name_is_added_again() {
     let spelled = r#"{"user": "alice", "groups": ["system:authenticated", "devs"]}"#;
     let decision = updated("alice", text(spelled), Given::Absent).decision(&[]);
     assert_eq!(decision.additions, [Addition { site: 0, text: spelled.to_owned() }]);
 }
 
 #[test]
-fn an_update_adds_a_name_only_where_people_change_the_template_anyway() {
+fn update_adds_a_name_only_if_the_template_changes() {
     let mut case = updated("alice", Given::Absent, Given::Absent);
     assert_eq!(case.decided(&[]), (Outcome::Unchanged, "unchanged"));
     case.site.changed = true;
@@ -206,7 +210,7 @@ fn an_update_adds_a_name_only_where_people_change_the_template_anyway() {
 }
 
 #[test]
-fn the_replica_set_of_a_deployment_is_left_as_it_is_and_may_not_lie() {
+fn replica_set_of_a_deployment_is_checked_but_not_changed() {
     let mut case = created(CONTROLLER, Given::Absent);
     case.is_replica_set = true;
     assert_eq!(case.decided(&[]), (Outcome::Unchanged, "replica_set"));
@@ -227,7 +231,7 @@ fn pod_updated(user: &'static str, old: Given, given: Given) -> Case {
 }
 
 #[test]
-fn a_pod_that_yunikorn_schedules_keeps_its_name() {
+fn scheduled_pod_keeps_its_name() {
     use Outcome::{Added, Kept, Refused, Unchanged};
     let lists = &[(EXTERNAL_USERS, "^alice$")][..];
     let kept = (Refused, "kept");
@@ -252,7 +256,7 @@ fn a_pod_that_yunikorn_schedules_keeps_its_name() {
 }
 
 #[test]
-fn a_pod_that_yunikorn_schedules_keeps_its_application_and_queue() {
+fn scheduled_pod_keeps_its_application_and_queue() {
     let mut moved = pod_updated(CONTROLLER, text(ALICE), text(ALICE));
     moved.site.moved_by = Some("applicationId");
     assert_eq!(moved.decided(&[]), (Outcome::Refused, "kept"));
@@ -270,14 +274,14 @@ fn a_pod_that_yunikorn_schedules_keeps_its_application_and_queue() {
     assert_eq!(moved.decided(&[]), (Outcome::Unchanged, "unchanged"));
 }
 
-/// With bypassAuth nothing is added where the label is set.
+/// With bypassAuth, nothing is added if the label is set.
 #[test]
-fn the_label_counts_only_where_everything_is_bypassed_and_is_always_reported() {
+fn username_label_is_reported_and_used_only_with_bypass_auth() {
     let mut case = created("alice", Given::Absent);
     case.site.username = "carol".to_owned();
     for (keys, expected, reported) in [
-        (&[][..], Outcome::Added, "does not count beside the annotation"),
-        (&[(BYPASS_AUTH, "true")], Outcome::Kept, "only until YuniKorn 1.9"),
+        (&[][..], Outcome::Added, "is ignored because of the annotation"),
+        (&[(BYPASS_AUTH, "true")], Outcome::Kept, "only up to YuniKorn 1.9"),
     ] {
         let decision = case.decision(keys);
         assert_eq!(decision.outcome, expected);
@@ -292,7 +296,7 @@ fn the_label_counts_only_where_everything_is_bypassed_and_is_always_reported() {
 }
 
 #[test]
-fn a_label_that_becomes_the_source_of_the_name_is_checked_in_the_end() {
+fn username_label_that_determines_the_user_is_checked_at_the_end() {
     use Outcome::{Refused, Unchanged};
     let lists = &[(EXTERNAL_USERS, "^alice$")][..];
     for (given, username, keys, expected) in [
@@ -311,17 +315,17 @@ fn a_label_that_becomes_the_source_of_the_name_is_checked_in_the_end() {
 }
 
 #[test]
-fn an_update_reports_the_label_only_where_the_template_is_changed() {
+fn update_reports_the_label_only_if_the_template_changes() {
     let mut case = updated("alice", text(ALICE), text(ALICE));
     case.site.username = "carol".to_owned();
     assert!(case.decision(&[]).warnings.is_empty());
     case.site.changed = true;
     let warnings = case.decision(&[]).warnings;
-    assert!(warnings[0].contains("does not count beside the annotation"), "{warnings:?}");
+    assert!(warnings[0].contains("is ignored because of the annotation"), "{warnings:?}");
 }
 
 #[test]
-fn the_decision_names_the_user_whose_pods_run() {
+fn decision_has_the_user_of_the_pods() {
     let lists = &[(EXTERNAL_USERS, "^alice$")][..];
     for (given, user) in [(text(BOB), "bob"), (text(ALICE), "alice"), (Given::Absent, "alice")] {
         let decision = created("alice", given.clone()).decision(lists);
@@ -332,7 +336,7 @@ fn the_decision_names_the_user_whose_pods_run() {
 }
 
 #[test]
-fn of_places_with_the_same_verdict_the_first_says_why() {
+fn first_of_equal_sites_gives_the_reason() {
     let place = |given: &str| Site { changed: true, ..template(text(given), Given::Absent) };
     let groups = ["devs", "system:authenticated"].map(str::to_owned);
     let rule = |sites: &[Site]| {
@@ -347,7 +351,7 @@ fn of_places_with_the_same_verdict_the_first_says_why() {
 }
 
 #[test]
-fn what_yunikorns_admission_controller_says_names_the_user() {
+fn decision_of_yunikorns_admission_controller_has_the_user() {
     let refused = Decision::of_yunikorn(Some("user alice may not"), false, "alice");
     assert_eq!((refused.outcome, refused.clause), (Outcome::Refused, "yunikorn"));
     assert_eq!(
@@ -363,12 +367,12 @@ fn what_yunikorns_admission_controller_says_names_the_user() {
 }
 
 #[test]
-fn a_node_set_by_hand_is_reported() {
+fn manually_set_node_is_reported() {
     let mut case = created("alice", Given::Absent);
     case.site.node_name = "node-1".to_owned();
     let warnings = case.decision(&[]).warnings;
     assert!(
-        warnings[0].starts_with("spec.template: spec.nodeName (`node-1`) puts it past the scheduler"),
+        warnings[0].starts_with("spec.template: spec.nodeName (`node-1`) bypasses the scheduler"),
         "{warnings:?}"
     );
     case.site.location.clear();
@@ -379,7 +383,7 @@ fn a_node_set_by_hand_is_reported() {
 }
 
 #[test]
-fn a_refusal_says_who_and_what_and_how() {
+fn refusal_has_the_user_the_change_and_remedies() {
     let decision = created("alice", text(BOB)).decision(&[]);
     assert_eq!(decision.refusal(Mode::Audit), None);
     assert_eq!(decision.user, "alice");
@@ -387,16 +391,15 @@ fn a_refusal_says_who_and_what_and_how() {
     assert_eq!(
         reason,
         "user `alice` in groups [devs, system:authenticated] may not create or change this Deployment (spec.template) with this \
-         yunikorn.apache.org/user.info: it names user `bob`, and none of trustControllers with systemUsers, \
-         externalUsers and externalGroups \
-         lets them (what would help: leave yunikorn.apache.org/user.info out, so that it becomes the \
-         requester's own name; or in the \
+         yunikorn.apache.org/user.info: it names user `bob`, and trustControllers with systemUsers, \
+         externalUsers and externalGroups do not allow it (what would help: omit \
+         yunikorn.apache.org/user.info, so that it is set to the requester's own name; or in the \
          AdmissionPolicy: add `^alice$` to externalUsers, or add `^devs$` to externalGroups)"
     );
     let distrusted = created(CONTROLLER, text(BOB)).decision(&[(TRUST_CONTROLLERS, "false")]);
     assert!(distrusted.reason.contains("set trustControllers to true"), "{}", distrusted.reason);
     let changed = updated("alice", text(ALICE), text(BOB)).decision(&[]);
-    assert!(changed.reason.contains("would be changed") && changed.reason.contains("leave it as it was"));
+    assert!(changed.reason.contains("would be changed") && changed.reason.contains("leave it unchanged"));
     let mut many = created("alice", text(BOB));
     many.groups = (0..300).map(|number| format!("group-{number}")).collect();
     let reason = many.decision(&[]).reason;
@@ -408,7 +411,7 @@ fn a_refusal_says_who_and_what_and_how() {
     assert!(odd.reason.chars().count() <= 2000, "{}", odd.reason.len());
 }
 
-/// A pod of this user's application, in the namespace `jobs` unless given otherwise.
+/// Returns a pod of this user's application, in the namespace `jobs` unless given otherwise.
 fn member(application: &str, user_info: &str) -> Pod {
     let mut pod = Pod { application: application.to_owned(), ..Pod::default() };
     pod.workload.namespace = "jobs".to_owned();
@@ -416,7 +419,7 @@ fn member(application: &str, user_info: &str) -> Pod {
     pod
 }
 
-/// What matters to a request for any of these pods' applications.
+/// Returns the state for a request about these pods' applications.
 fn running(pods: Vec<Pod>, creator: Option<Pod>) -> Running {
     let ids: Vec<String> = pods.iter().map(|pod| pod.application.clone()).collect();
     let mut pods = pods;
@@ -441,7 +444,7 @@ fn running(pods: Vec<Pod>, creator: Option<Pod>) -> Running {
 }
 
 #[test]
-fn nobody_joins_an_application_of_others() {
+fn joining_an_application_of_others_is_refused() {
     use Outcome::{Added, Kept, Refused, Unchanged};
     let elsewhere = {
         let mut pod = member("a", ALICE);
@@ -476,14 +479,14 @@ fn nobody_joins_an_application_of_others() {
         let reason = case.decision(&[]).reason;
         assert!(expected != refused || reason.contains("names application `a`, which "), "{reason}");
     }
-    // A pod stays in the application that it is in.
+    // A pod stays in its application.
     let mut pod = changed();
     pod.site.location.clear();
     assert_eq!(named(pod, member("a", BOB)).decided(&[]), (Unchanged, "unchanged"));
 }
 
 #[test]
-fn a_pod_makes_pods_in_the_name_that_it_runs_in() {
+fn pod_creates_pods_with_its_own_name() {
     use Outcome::{Added, Kept, Refused};
     let own_pod = |given: Given, creator: Option<Pod>| {
         let case = created("system:serviceaccount:jobs:spark", given);
@@ -505,13 +508,13 @@ fn a_pod_makes_pods_in_the_name_that_it_runs_in() {
         (own_pod(text(ALICE), None), (Refused, "not_allowed")),
         (own_pod(text(ALICE), elsewhere()), (Refused, "not_allowed")),
         (own_pod(text(ALICE), Some(member("spark-2", BOB))), (Refused, "not_allowed")),
-        // Executors without an annotation are of the account's name, and still of the driver's application.
+        // Executors without an annotation run as the account, but still in the driver's application.
         (own_pod(Given::Absent, driver()), (Added, "missing")),
         (own_pod(Given::Absent, Some(member("spark-2", ALICE))), (Refused, "application")),
     ] {
         assert_eq!(case.decided(&[]), expected, "{:?} {:?}", case.site, case.running);
     }
-    // Only pods: otherwise a later change of a template would run in that name.
+    // Only pods. Otherwise a later change of a template would run with that name.
     let mut job = own_pod(text(ALICE), driver());
     "spec.template".clone_into(&mut job.site.location);
     assert_eq!(job.decided(&[]), (Refused, "not_allowed"));
@@ -524,7 +527,7 @@ fn owner(texts: &[&str]) -> Owner {
 }
 
 #[test]
-fn an_operator_passes_on_the_name_in_the_owner_and_no_other() {
+fn operator_may_only_pass_on_the_owners_name() {
     use Outcome::{Added, Kept, Refused, Unchanged};
     const OPERATOR: &str = "system:serviceaccount:kuberay:kuberay-operator";
     let own =
@@ -546,7 +549,7 @@ fn an_operator_passes_on_the_name_in_the_owner_and_no_other() {
         (ALICE, read(&[]), is_refused, "no resource of a kind in spec.userInfo.templates owns it"),
         (ALICE, Owners::Unread("it may not be read".into()), is_refused, "and it may not be read"),
         ("x", alices(), is_refused, "only passes on the name in the owner"),
-        // Aliases are no part of the name, and are checked as in all texts.
+        // Aliases are not part of the name and are checked as in all texts.
         (&with_alias, alices(), (Added, "owning_resource"), ""),
     ] {
         let case = Case { owners, ..created(OPERATOR, text(given)) };
@@ -571,7 +574,7 @@ fn an_operator_passes_on_the_name_in_the_owner_and_no_other() {
         let case = Case { owners: alices(), ..updated(OPERATOR, old, given) };
         assert_eq!(case.decided(&any), expected, "{:?}", case.site);
     }
-    // The name of the operator's own pod is no name for others.
+    // The name of the operator's own pod must not be used for others.
     let mut pod = Case { owners: alices(), ..created(OPERATOR, text(BOB)) };
     pod.site.location.clear();
     pod.running = running(Vec::new(), Some(member("ray", BOB)));
@@ -579,7 +582,7 @@ fn an_operator_passes_on_the_name_in_the_owner_and_no_other() {
 }
 
 #[test]
-fn placeholders_run_in_the_name_of_the_pod_that_owns_them() {
+fn placeholder_runs_with_the_name_of_its_owner() {
     use Outcome::{Added, Kept, Refused};
     const SCHEDULER: &str = "system:serviceaccount:yunikorn:yunikorn-admin";
     let own = UserInfo { user: SCHEDULER.to_owned(), groups: created("", Given::Absent).groups }.write();
@@ -615,7 +618,7 @@ fn placeholders_run_in_the_name_of_the_pod_that_owns_them() {
     }
     let added = placeholder(SCHEDULER, Given::Absent, Moment::Mutating, "a").decision(&keys).additions;
     assert_eq!(added.iter().map(|addition| &*addition.text).collect::<Vec<_>>(), [ALICE]);
-    // On no list, the account is a user like others.
+    // Without a list, the account is an ordinary user.
     let unlisted = placeholder(SCHEDULER, Given::Absent, Moment::Mutating, "a");
     assert_eq!(unlisted.decided(&[]), (Refused, "application"));
     // No pod of the application owns it.
@@ -628,7 +631,7 @@ fn placeholders_run_in_the_name_of_the_pod_that_owns_them() {
 }
 
 #[test]
-fn what_is_not_known_is_refused() {
+fn unknown_list_is_a_refusal() {
     let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
     let decision = created("alice", text(BOB)).decision(&[(EXTERNAL_USERS, &deep)]);
     assert_eq!((decision.outcome, decision.clause), (Outcome::Refused, "configuration"));
@@ -637,7 +640,7 @@ fn what_is_not_known_is_refused() {
 }
 
 #[test]
-fn where_nothing_is_nothing_is_said_unless_a_path_leads_nowhere() {
+fn object_without_sites_is_reported_only_if_templates_are_configured() {
     let running = Running::default();
     let request = |operation, has_templates| Request {
         operation,
@@ -680,10 +683,10 @@ fn given() -> impl Strategy<Value = Given> {
     ]
 }
 
-/// Names that need aliases, and those that they are mixed with.
+/// Names that need aliases, and other names that are mixed with them.
 const NAMES: [&str; 5] = ["alice", "CN=Ann", "devs", "team.a", "system:authenticated"];
 
-/// A text with aliases: those of its names, or others.
+/// Generates a text with its own aliases or others.
 fn aliased() -> impl Strategy<Value = String> {
     let name = || prop::sample::select(&NAMES[..]);
     let kind = prop_oneof![Just(Kind::User), Just(Kind::Group)];
@@ -693,14 +696,14 @@ fn aliased() -> impl Strategy<Value = String> {
         .prop_map(|(user, groups, aliases)| UserInfo { user, groups: [groups, aliases].concat() }.write())
 }
 
-/// The names in a text, as the specification reads them: the user, the groups, and the aliases.
+/// Returns the names in a text as the specification reads them: the user, the groups, and the aliases.
 fn parts(text: &str) -> (String, BTreeSet<String>, BTreeSet<String>) {
     let UserInfo { user, groups } = UserInfo::read(text).unwrap();
     let (aliases, groups) = groups.into_iter().partition(|group| is_alias(group));
     (if user == "qw-user:CN#3dAnn" { "CN=Ann".to_owned() } else { user }, groups, aliases)
 }
 
-/// Returns whether each alias in a text is one of its own names.
+/// Returns whether each alias in a text follows from one of its names.
 fn aliases_follow(text: &str) -> bool {
     let (user, groups, aliases) = parts(text);
     let mut own: BTreeSet<String> = groups.iter().map(|group| alias(Kind::Group, group)).collect();
@@ -770,10 +773,10 @@ fn job<'a>(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// An annotation that passes at the end names the requester, or was there before, or is the requester's
-    /// to give; and only users who may give it can remove it.
+    /// An annotation that passes at the end either names the requester, or was there before, or is a name
+    /// that the requester may set. Only users who may set it can remove it.
     #[test]
-    fn nobody_gets_a_name_that_is_neither_theirs_nor_theirs_to_give(
+    fn accepted_name_is_the_requesters_own_or_permitted(
         sites in prop::collection::vec(site(), 1..4), keys in keys(), (user, groups) in who(),
         create in any::<bool>(), is_replica_set in any::<bool>(),
     ) {
@@ -793,7 +796,7 @@ proptest! {
             match &site.given {
                 Given::Text(_) if !create && same => {}
                 Given::Text(text) => {
-                    // The scheduler's reading, which is not strict.
+                    // The scheduler's parser, which is not strict.
                     let (named, groups, _) = parts(text);
                     let is_own = named == user && groups == real;
                     let is_same = |old: &str| {
@@ -810,10 +813,10 @@ proptest! {
         }
     }
 
-    /// After the patch there is nothing more to patch, and the last webhook lets pass what the first one
-    /// does.
+    /// After the patch there is nothing else to patch, and the last webhook accepts everything that the first
+    /// one accepts.
     #[test]
-    fn what_is_added_stands(
+    fn added_annotations_are_final(
         sites in prop::collection::vec(site(), 1..4), keys in keys(), (user, groups) in who(),
         create in any::<bool>(), is_replica_set in any::<bool>(),
     ) {
@@ -849,7 +852,7 @@ fn info(user: &str, groups: &[&str]) -> String {
     UserInfo { user: user.into(), groups: groups.iter().map(ToString::to_string).collect() }.write()
 }
 
-/// Returns the text that a case writes; `None` if it writes none, and is not refused.
+/// Returns the text that a case writes, or `None` if it writes none. The case must not be refused.
 fn rewritten(case: &Case, keys: &[(&str, &str)]) -> Option<String> {
     let decision = case.decision(keys);
     assert_ne!(decision.outcome, Outcome::Refused, "{}", decision.reason);
@@ -871,7 +874,7 @@ fn by_account(mut case: Case) -> Case {
 }
 
 #[test]
-fn a_text_gets_the_aliases_of_its_names_instead_of_those_that_it_has() {
+fn aliases_are_replaced_by_the_aliases_of_the_names() {
     let lists = &[(EXTERNAL_USERS, "^airflow$")][..];
     let plain = info(ACCOUNT, &[OF_ACCOUNT]);
     let forged = info(ACCOUNT, &[OF_ACCOUNT, OF_BOSS]);
@@ -883,7 +886,7 @@ fn a_text_gets_the_aliases_of_its_names_instead_of_those_that_it_has() {
         (ACCOUNT, text(&forged), Some(&canonical)),
         (ACCOUNT, text(&of_account(&[OF_BOSS])), Some(&canonical)),
         (ACCOUNT, text(&canonical), None),
-        // Those who may name others, and controllers that copy templates.
+        // Users who may name others, and controllers that copy templates.
         ("airflow", text(&plain), Some(&canonical)),
         ("airflow", text(&forged), Some(&canonical)),
         ("airflow", text(&canonical), None),
@@ -897,7 +900,7 @@ fn a_text_gets_the_aliases_of_its_names_instead_of_those_that_it_has() {
 }
 
 #[test]
-fn a_foreign_alias_is_refused_in_the_end() {
+fn foreign_alias_is_refused_at_the_end() {
     let lists = &[(EXTERNAL_USERS, "^airflow$")][..];
     let forged = of_account(&[OF_BOSS]);
     for case in [
@@ -923,7 +926,7 @@ fn a_foreign_alias_is_refused_in_the_end() {
 }
 
 #[test]
-fn a_change_of_aliases_alone_is_no_change_of_the_name() {
+fn change_of_aliases_is_not_a_change_of_the_name() {
     let (plain, canonical) = (info(ACCOUNT, &[OF_ACCOUNT]), of_account(&[]));
     for (old, given, written) in [
         (&plain, &canonical, None),
@@ -936,7 +939,7 @@ fn a_change_of_aliases_alone_is_no_change_of_the_name() {
     }
     let case = updated("alice", text(&canonical), text(&info(ACCOUNT, &[OF_ACCOUNT, "ops"])));
     assert_eq!(case.decided(&[]), (Outcome::Refused, "immutable"));
-    // Texts from before stay where nobody changes them, and come back without what does not follow.
+    // Old texts stay if nobody changes them; rewritten texts lose aliases that do not follow from the names.
     let forged = of_account(&[OF_BOSS]);
     let kept = updated("alice", text(&forged), text(&forged));
     assert_eq!(kept.decided(&[]), (Outcome::Unchanged, "unchanged"));
@@ -945,7 +948,7 @@ fn a_change_of_aliases_alone_is_no_change_of_the_name() {
 }
 
 #[test]
-fn the_replica_set_of_a_deployment_keeps_a_text_without_aliases() {
+fn replica_set_of_a_deployment_keeps_a_text_without_aliases() {
     let plain = info(ACCOUNT, &[OF_ACCOUNT]);
     let case = Case { is_replica_set: true, ..created(CONTROLLER, text(&plain)) };
     assert_eq!(rewritten(&case, &[]), None);
@@ -953,7 +956,7 @@ fn the_replica_set_of_a_deployment_keeps_a_text_without_aliases() {
 }
 
 #[test]
-fn a_group_of_the_form_of_an_alias_is_nobodys() {
+fn group_in_alias_form_is_dropped_with_a_warning() {
     let mut case = created("alice", Given::Absent);
     case.groups = ["devs", OF_BOSS].map(str::to_owned).to_vec();
     assert_eq!(rewritten(&case, &[]), Some(info("alice", &["devs"])));
@@ -965,7 +968,7 @@ fn a_group_of_the_form_of_an_alias_is_nobodys() {
 }
 
 #[test]
-fn a_user_that_yunikorn_refuses_is_escaped() {
+fn user_that_yunikorn_refuses_is_escaped() {
     let named = info("qw-user:CN#3dAnn", &["devs", &alias(Kind::User, "CN=Ann")]);
     let case = |given| Case { groups: vec!["devs".to_owned()], ..created("CN=Ann", given) };
     for given in [Given::Absent, text(&info("CN=Ann", &["devs"])), text(&info("qw-user:CN#3dAnn", &["devs"]))]
@@ -973,13 +976,13 @@ fn a_user_that_yunikorn_refuses_is_escaped() {
         assert_eq!(rewritten(&case(given.clone()), &[]), Some(named.clone()), "{given:?}");
     }
     assert_eq!(case(text(&named)).decided(&[]), (Outcome::Kept, "own"));
-    // Nobody can be authenticated as what is escaped.
+    // Nobody can be authenticated with an escaped name.
     let eve = created("qw-user:CN#3dAnn", text(&named));
     assert_eq!(eve.decided(&[]), (Outcome::Refused, "not_allowed"));
 }
 
 #[test]
-fn the_alias_of_everybody_is_written_where_it_is_granted() {
+fn alias_of_all_users_is_written_if_granted() {
     let everybody = alias(Kind::Group, "system:authenticated");
     let granted = BTreeSet::from([everybody.clone()]);
     let names = super::names::Names::authenticated("alice", &["system:authenticated".to_owned()]);
@@ -988,7 +991,7 @@ fn the_alias_of_everybody_is_written_where_it_is_granted() {
 }
 
 #[test]
-fn many_names_have_the_granted_aliases_and_a_warning() {
+fn many_names_get_the_granted_aliases_and_a_warning() {
     let mut case = created(ACCOUNT, Given::Absent);
     case.groups = (0..MAX_ALIASES).map(|number| format!("team.{number}")).collect();
     let decision = case.decision(&[]);
@@ -1007,7 +1010,7 @@ fn many_names_have_the_granted_aliases_and_a_warning() {
 }
 
 #[test]
-fn a_text_lacks_the_aliases_that_are_granted_or_has_those_of_others() {
+fn missing_and_foreign_aliases_are_reported() {
     let [of_account, of_team, of_other] =
         [(Kind::User, ACCOUNT), (Kind::Group, "team.a"), (Kind::Group, "team.b")]
             .map(|(kind, name)| alias(kind, name));
@@ -1024,7 +1027,7 @@ fn a_text_lacks_the_aliases_that_are_granted_or_has_those_of_others() {
     let found = wrong_aliases(&forged, &granted).unwrap();
     assert_eq!((found.lacks.len(), &*found.foreign), (0, &[of_account.clone()][..]));
     assert_eq!(found.text, info("mallory", &["devs"]));
-    // The alias that is written is the one that is granted, although there are too many.
+    // The granted alias is written, although there are too many.
     let many: Vec<String> = (0..MAX_ALIASES).map(|number| format!("team.{number}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).chain(["team.a"]).collect();
     let found = wrong_aliases(&info("alice", &many), &granted).unwrap();
@@ -1040,7 +1043,7 @@ fn a_text_lacks_the_aliases_that_are_granted_or_has_those_of_others() {
 }
 
 #[test]
-fn requests_without_pods_or_a_name_have_words_of_their_own() {
+fn requests_without_pods_or_a_name_have_their_own_labels() {
     let decided = |user, sites: &[Site]| {
         let request = job(Operation::Create, false, (user, &[]), sites, Moment::Mutating);
         decide(&request, &access(&[])).clause

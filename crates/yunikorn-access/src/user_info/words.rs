@@ -1,5 +1,4 @@
-//! The messages for people: the reason of a refusal with what would help, and warnings about what is allowed
-//! but risky.
+//! Messages for people: the reason of a refusal with remedies, and warnings about allowed but risky changes.
 
 use super::request::{Given, Request, Site};
 use crate::alias::MAX_ALIASES;
@@ -8,20 +7,20 @@ use go_compat::diag::quoted;
 use yunikorn::admission::request::{USER_INFO, USERNAME};
 use yunikorn::admission::{AccessControl, Operation, remedies};
 
-/// The most remedies in a message.
+/// Maximum number of remedies in a message.
 const MAX_HELPS: usize = 3;
-/// The most warnings that kubectl should print.
+/// Maximum number of warnings for kubectl to print.
 const MAX_WARNINGS: usize = 4;
-/// The most groups that leave room for the reason.
+/// Maximum number of listed groups, which leaves room for the reason.
 const MAX_GROUPS: usize = 8;
 
 /// The clause of a name that the requester may not set.
 pub(super) const NOT_ALLOWED: &str = "not_allowed";
-/// The clause of a name that was set before.
+/// The clause of a name that was already set.
 pub(super) const IMMUTABLE: &str = "immutable";
-/// The clause of a pod that keeps its user, application and queue.
+/// The clause of a pod that must keep its user, application and queue.
 pub(super) const KEPT: &str = "kept";
-/// The clause of an application of others.
+/// The clause of another user's application.
 pub(super) const APPLICATION: &str = "application";
 /// The clause of a placeholder of a gang.
 pub(super) const PLACEHOLDER: &str = "placeholder";
@@ -29,11 +28,11 @@ pub(super) const PLACEHOLDER: &str = "placeholder";
 /// The clause of a name that an operator's account passes on.
 pub(super) const OWNER: &str = "owning_resource";
 
-/// The reason why one site is refused.
+/// The reason why a site is refused.
 pub(super) struct Refusal {
     /// The clause that decided.
     pub(super) clause: &'static str,
-    /// The reason as the end of a sentence.
+    /// The reason, as the end of a sentence.
     pub(super) why: String,
 }
 
@@ -43,7 +42,8 @@ impl Refusal {
     }
 }
 
-/// The reason of a refusal: the user, the change, the rule, and the field of the policy that would allow it.
+/// Returns the reason of a refusal: the user, the change, the rule, and the field of the policy that would
+/// allow it.
 pub(super) fn reason(
     request: &Request<'_>,
     access: &AccessControl,
@@ -56,7 +56,7 @@ pub(super) fn reason(
     let lists = if matches!(*clause, NOT_ALLOWED | IMMUTABLE) {
         let helps = helps(request, access, clause);
         format!(
-            ", and none of trustControllers with systemUsers, externalUsers and externalGroups lets them \
+            ", and trustControllers with systemUsers, externalUsers and externalGroups do not allow it \
              ({helps})"
         )
     } else {
@@ -68,7 +68,7 @@ pub(super) fn reason(
     format!("user {user} in groups [{groups}] may not create or change this {kind}{at}{with}: {why}{lists}")
 }
 
-/// The first groups, and the number of further ones.
+/// Returns the first groups, and the number of the others.
 fn groups(groups: &[String]) -> String {
     let shown = groups.get(..MAX_GROUPS).unwrap_or(groups).join(", ");
     match groups.len().saturating_sub(MAX_GROUPS) {
@@ -77,11 +77,11 @@ fn groups(groups: &[String]) -> String {
     }
 }
 
-/// The changes that would allow it.
+/// Returns the changes that would allow it.
 fn helps(request: &Request<'_>, access: &AccessControl, clause: &str) -> String {
     let mut remedies = remedies(request.user, request.groups, access).into_iter();
     let own = remedies.next().unwrap_or_default();
-    let first = if clause == IMMUTABLE { "leave it as it was" } else { &own };
+    let first = if clause == IMMUTABLE { "leave it unchanged" } else { &own };
     let policy: Vec<String> = remedies.take(MAX_HELPS).collect();
     if policy.is_empty() {
         return format!("what would help: {first}");
@@ -89,20 +89,19 @@ fn helps(request: &Request<'_>, access: &AccessControl, clause: &str) -> String 
     format!("what would help: {first}; or in the AdmissionPolicy: {}", policy.join(", or "))
 }
 
-/// The warning for a new object in which no template path leads anywhere, because its pods are then not
-/// guarded.
+/// Returns the warning about a new object without any template path. Its pods are not checked.
 pub(super) fn nowhere(request: &Request<'_>) -> Vec<String> {
     let is_new = request.operation == Operation::Create && request.has_templates;
     let warning = format!(
-        "no path of spec.userInfo.templates in the AdmissionPolicy leads anywhere in this {}: nobody looks \
-         in whose name its pods run",
+        "no path of spec.userInfo.templates in the AdmissionPolicy exists in this {}, so the user of its pods is \
+         not checked",
         request.kind
     );
     if is_new { vec![visible(&warning)] } else { Vec::new() }
 }
 
-/// Warnings about what is allowed but risky, about groups of the requester that are `dropped` because they
-/// have the form of an alias, and about the first site whose aliases are `cut`.
+/// Returns warnings about allowed but risky changes, about groups of the requester that are `dropped` because
+/// they have the form of an alias, and about the first site with omitted aliases (`cut`).
 pub(super) fn warnings(
     request: &Request<'_>,
     access: &AccessControl,
@@ -123,14 +122,14 @@ pub(super) fn warnings(
 fn aliases_as_groups(request: &Request<'_>, dropped: &[String]) -> Option<String> {
     let (user, groups) = (quoted(request.user), groups(dropped));
     (!dropped.is_empty()).then(|| {
-        format!("the groups [{groups}] of user {user} have the form of queuewarden's aliases, and count for nothing")
+        format!("the groups [{groups}] of user {user} have the form of queuewarden's aliases and are ignored")
     })
 }
 
 fn cut_aliases(site: &Site) -> String {
     let place = location(site);
     format!(
-        "{place}: more than {MAX_ALIASES} of its names need an alias; those that no queue grants are left out first"
+        "{place}: more than {MAX_ALIASES} of its names need an alias; aliases that no queue grants are omitted first"
     )
 }
 
@@ -140,9 +139,9 @@ fn username(request: &Request<'_>, access: &AccessControl, site: &Site) -> Optio
         return None;
     }
     let counts = if access.bypass_auth && site.given == Given::Absent {
-        "says in whose name it runs only until YuniKorn 1.9"
+        "determines the user only up to YuniKorn 1.9"
     } else {
-        "does not count beside the annotation"
+        "is ignored because of the annotation"
     };
     let (at, user) = (location(site), quoted(&site.username));
     Some(format!("{at}: the label {USERNAME} ({user}) {counts}; use {USER_INFO}"))
@@ -151,9 +150,8 @@ fn username(request: &Request<'_>, access: &AccessControl, site: &Site) -> Optio
 fn node_name(request: &Request<'_>, access: &AccessControl, site: &Site) -> Option<String> {
     let is_new = request.operation == Operation::Create && !request.is_of_controller(access);
     let (at, node) = (location(site), quoted(&site.node_name));
-    (is_new && !site.node_name.is_empty()).then(|| {
-        format!("{at}: spec.nodeName ({node}) puts it past the scheduler and the ACLs of its queues")
-    })
+    (is_new && !site.node_name.is_empty())
+        .then(|| format!("{at}: spec.nodeName ({node}) bypasses the scheduler and the ACLs of its queues"))
 }
 
 fn location(site: &Site) -> &str {

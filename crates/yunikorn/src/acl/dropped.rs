@@ -1,8 +1,7 @@
 //! Explains why `YuniKorn` drops a name, and what to write instead.
 //!
-//! Activation skips a name that does not match its list's expression, and only writes a line to the log. The
-//! reason is nearly always one of a few habits of other systems; each has its own rule here, and the rules
-//! are tried in order.
+//! Activation skips a name that does not match its list's expression and only logs this. The cause is nearly
+//! always one of a few habits from other systems. Each has a rule here, and the rules are tried in order.
 
 use super::{Acl, GROUP_NAME, Names, USER_NAME, codes, group_name_ok, user_name_ok};
 use go_compat::diag::{Code, Diagnostic, Span, quoted};
@@ -40,12 +39,12 @@ impl List {
     }
 }
 
-/// The form in which names are written. A help text depends on it.
+/// The form of the names, which affects the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// In one text: users, a space, groups.
+    /// One text: users, a space, groups.
     Text,
-    /// Each in an entry of `users` or `groups` in one of our objects, which has no commas and no space.
+    /// Entries of `users` or `groups` in a queuewarden object, without commas and spaces.
     Entries,
 }
 
@@ -57,21 +56,21 @@ impl Form {
         }
     }
 
-    /// The way to grant everyone.
+    /// Returns how to grant access to everyone.
     fn everyone(self) -> &'static str {
         self.choose("`*`", "`everyone: true`")
     }
 
-    /// The advice for separating names from each other.
+    /// Returns how to separate names.
     fn separate(self, text: &'static str) -> &'static str {
-        self.choose(text, "put each name in an entry of its own")
+        self.choose(text, "write each name as a separate entry")
     }
 }
 
 impl Acl {
-    /// The ACL of these users and groups, or the reasons for each name that `YuniKorn` would drop. These are
-    /// errors without spans, because the names are not in one text; their help texts are for entries of an
-    /// object. Duplicates count once; no names at all is nobody.
+    /// Returns the ACL of these users and groups, or the errors about each name that `YuniKorn` would drop.
+    /// The errors have no spans, because the names are not in one text, and their help is for entries of an
+    /// object. Duplicates are merged; without any names the ACL is nobody.
     ///
     /// # Errors
     /// One diagnostic for each such name, of [`codes::DROPS`] or [`codes::EMPTY_ELEMENT`].
@@ -91,7 +90,7 @@ impl Acl {
     }
 }
 
-/// Returns the diagnostic for `name`, which `list` does not accept. The span is relative to the name.
+/// Returns the diagnostic for a name that `list` does not accept. The span is relative to the name.
 pub(crate) fn why_dropped(list: List, form: Form, name: &str) -> Diagnostic {
     let reason = RULES.iter().find_map(|rule| rule(list, form, name));
     let reason = reason.unwrap_or_else(|| invalid(list, form, name));
@@ -105,7 +104,7 @@ pub(crate) fn why_dropped(list: List, form: Form, name: &str) -> Diagnostic {
     Diagnostic { message, ..reason }
 }
 
-/// A rule's diagnostic: its message is the reason alone, its span is within the name.
+/// Returns the diagnostic of a rule. The message is only the reason, and the span is within the name.
 fn reason(code: Code, at: Span, why: impl Into<String>, help: impl Into<String>) -> Diagnostic {
     Diagnostic::warning(code, why).at(at).help(help)
 }
@@ -134,15 +133,14 @@ fn whole(name: &str) -> Span {
     Span::new(0, name.len())
 }
 
-/// The span of the first character that `wrong` matches, and the character.
+/// Returns the first character that `wrong` matches, with its span.
 fn find(name: &str, wrong: impl Fn(char) -> bool) -> Option<(Span, char)> {
     name.char_indices().find(|(_, c)| wrong(*c)).map(|(at, c)| (Span::new(at, at + c.len_utf8()), c))
 }
 
 fn empty(_: List, _: Form, name: &str) -> Option<Diagnostic> {
-    name.is_empty().then(|| {
-        reason(codes::EMPTY_ELEMENT, whole(name), "it is empty", "write a name, or remove the entry")
-    })
+    name.is_empty()
+        .then(|| reason(codes::EMPTY_ELEMENT, whole(name), "it is empty", "write a name or remove the entry"))
 }
 
 fn odd_space(_: List, form: Form, name: &str) -> Option<Diagnostic> {
@@ -150,12 +148,12 @@ fn odd_space(_: List, form: Form, name: &str) -> Option<Diagnostic> {
     let why = format!("{} is part of the name and separates nothing", space_name(space));
     let help = form.choose(
         "write the ACL on one line: commas between names, one space (U+0020) between users and groups",
-        "put each name in an entry of its own, without spaces",
+        "write each name as a separate entry, without spaces",
     );
     Some(reason(codes::ODD_SPACE, span, why, help))
 }
 
-/// A readable name for a white-space character that cannot be seen.
+/// Returns a readable name of an invisible white-space character.
 pub(super) fn space_name(space: char) -> String {
     match space {
         ' ' => "a space".to_owned(),
@@ -167,36 +165,36 @@ pub(super) fn space_name(space: char) -> String {
     }
 }
 
-/// Returns whether the character is a quote of shells, YAML, word processors or documentation pages.
+/// Returns whether the character is a quote in shells, YAML, word processors or documentation pages.
 pub(super) fn is_quote(c: char) -> bool {
     matches!(c, '"' | '\'' | '`' | '\u{2018}'..='\u{201f}' | '\u{ab}' | '\u{bb}')
 }
 
 fn quotes(list: List, form: Form, name: &str) -> Option<Diagnostic> {
-    // Quotes of a word processor whose bytes were read in a wrong encoding are any characters but ASCII's.
+    // Typographic quotes in a wrong encoding can be any characters outside ASCII.
     let foreign = |c: char| !c.is_ascii();
     let garbled = name.starts_with(foreign) && name.ends_with(foreign) && name.trim_matches(foreign) == "*";
     let (span, _) = find(name, |c| is_quote(c) || (garbled && foreign(c)))?;
     let bare = if garbled { "*" } else { name.trim_matches(is_quote) };
     let help = match form {
         _ if bare.contains(is_quote) => {
-            "no name can have a quote: write the plain name, or grant a group with one".to_owned()
+            "names cannot contain quotes; write the plain name, or use a group with a plain name".to_owned()
         }
-        Form::Text => format!("quote the whole ACL once, in YAML: {} without quotes inside", quoted(bare)),
-        Form::Entries if bare == "*" => format!("for everyone write {}", form.everyone()),
-        Form::Entries if list.accepts(bare) => format!("write {} without quotes inside", quoted(bare)),
-        Form::Entries => "put each name in an entry of its own, without quotes inside".to_owned(),
+        Form::Text => format!("quote the whole ACL once in YAML: {} without inner quotes", quoted(bare)),
+        Form::Entries if bare == "*" => format!("to grant access to everyone, write {}", form.everyone()),
+        Form::Entries if list.accepts(bare) => format!("write {} without inner quotes", quoted(bare)),
+        Form::Entries => "write each name as a separate entry, without inner quotes".to_owned(),
     };
     Some(reason(codes::QUOTES, span, "quotes inside the text are part of the name", help))
 }
 
 fn wildcard(_: List, form: Form, name: &str) -> Option<Diagnostic> {
     (name == "*").then(|| {
-        let why = form
-            .choose("`*` is the wildcard only when it stands alone", "in a list of names `*` is no wildcard");
+        let why =
+            form.choose("`*` is a wildcard only on its own", "`*` is not a wildcard in a list of names");
         let help = form.choose(
-            "for everyone write `*` and nothing else; else leave it out",
-            "for everyone write `everyone: true` instead of the lists; else leave it out",
+            "to grant access to everyone, write only `*`; otherwise remove it",
+            "to grant access to everyone, write `everyone: true` instead of the lists; otherwise remove it",
         );
         reason(codes::WILDCARD_IN_LIST, whole(name), why, help)
     })
@@ -205,8 +203,8 @@ fn wildcard(_: List, form: Form, name: &str) -> Option<Diagnostic> {
 fn pattern(_: List, _: Form, name: &str) -> Option<Diagnostic> {
     let anchored = name.starts_with('^') && name.ends_with('$');
     (anchored || name.contains(['*', '?'])).then(|| {
-        let help = "write each name, or grant a group";
-        reason(codes::PATTERN, whole(name), "ACLs compare names and know no patterns", help)
+        let help = "write each name, or grant access to a group";
+        reason(codes::PATTERN, whole(name), "ACLs compare exact names and do not support patterns", help)
     })
 }
 
@@ -219,8 +217,8 @@ fn ldap_dn(list: List, form: Form, name: &str) -> Option<Diagnostic> {
             "write the plain name".to_owned()
         };
         let why = form.choose(
-            "distinguished names are cut at their commas and not understood",
-            "distinguished names are not understood",
+            "distinguished names are not supported and are split at their commas",
+            "distinguished names are not supported",
         );
         reason(codes::LDAP_DN, whole(name), why, help)
     })
@@ -229,23 +227,26 @@ fn ldap_dn(list: List, form: Form, name: &str) -> Option<Diagnostic> {
 fn service_account(_: List, form: Form, name: &str) -> Option<Diagnostic> {
     name.starts_with("system:serviceaccount:").then(|| {
         let help = format!(
-            "grant it by a QueueAcl with `serviceAccounts:` and the user-info webhook, or else let the pods carry a \
-             plain user or group in `yunikorn.apache.org/user.info` (an AdmissionPolicy's externalUsers decide who \
-             may set it) and grant that, or grant {} on a queue of its own",
+            "use `serviceAccounts:` of a QueueAcl with the user-info webhook, or set a plain user or group in the pods' \
+             `yunikorn.apache.org/user.info` and grant access to that (externalUsers of an AdmissionPolicy lists who \
+             may set it), or grant {} on a separate queue",
             form.everyone()
         );
-        reason(codes::SERVICE_ACCOUNT, whole(name), "an ACL cannot hold the name of a service account", help)
+        reason(codes::SERVICE_ACCOUNT, whole(name), "an ACL cannot contain the name of a service account", help)
     })
 }
 
 fn system_name(_: List, form: Form, name: &str) -> Option<Diagnostic> {
     name.starts_with("system:").then(|| {
         let help = if name == "system:authenticated" || name == "system:serviceaccounts" {
-            format!("for everyone write {}; else grant a group of the identity provider", form.everyone())
+            format!(
+                "to grant access to everyone, write {}; otherwise use a group of the identity provider",
+                form.everyone()
+            )
         } else {
-            "grant a plain user, or a group of the identity provider".to_owned()
+            "grant access to a plain user or a group of the identity provider".to_owned()
         };
-        reason(codes::SYSTEM_NAME, whole(name), "Kubernetes' own names cannot be granted", help)
+        reason(codes::SYSTEM_NAME, whole(name), "an ACL cannot contain names reserved by Kubernetes", help)
     })
 }
 
@@ -258,17 +259,17 @@ fn prefix(_: List, form: Form, name: &str) -> Option<Diagnostic> {
     };
     user_name_ok(bare).then(|| {
         let span = Span::new(0, name.len() - bare.len());
-        let to_groups = form.choose("behind the space", "under `groups`");
+        let to_groups = form.choose("after the space", "under `groups`");
         let help = if kind.starts_with(['u', 'U']) {
             format!("write {} {}", quoted(bare), form.choose("before the space", "under `users`"))
         } else if !group_name_ok(bare) {
-            format!("groups stand {to_groups}, and need names of the form {GROUP_NAME}")
+            format!("write groups {to_groups}; their names must match {GROUP_NAME}")
         } else if form == Form::Text {
             format!("write {} {to_groups}: \" {bare}\"", quoted(bare))
         } else {
             format!("write {} {to_groups}", quoted(bare))
         };
-        reason(codes::PREFIX, span, "the place tells users from groups, not a prefix", help)
+        reason(codes::PREFIX, span, "users and groups are distinguished by position, not by a prefix", help)
     })
 }
 
@@ -279,11 +280,11 @@ fn deny(_: List, _: Form, name: &str) -> Option<Diagnostic> {
         .or_else(|| name.strip_prefix("not:"))
         .filter(|denied| user_name_ok(denied))?;
     let help = format!(
-        "grant only who should have access; if {} is granted by a queue above, take it away there",
+        "list only names that need access; if a queue above grants access to {}, remove it there",
         quoted(denied)
     );
     let span = Span::new(0, name.len() - denied.len());
-    Some(reason(codes::DENY, span, "there is no deny, an ACL only grants", help))
+    Some(reason(codes::DENY, span, "an ACL can only grant access, not deny it", help))
 }
 
 fn non_ascii(_: List, form: Form, name: &str) -> Option<Diagnostic> {
@@ -294,16 +295,16 @@ fn non_ascii(_: List, form: Form, name: &str) -> Option<Diagnostic> {
             form.separate("separate names with the comma `,` (U+002C)")
         }
         '\u{ff0a}' | '\u{2217}' | '\u{fe61}' => {
-            form.choose("the wildcard is `*` (U+002A)", "for everyone write `everyone: true`")
+            form.choose("the wildcard is `*` (U+002A)", "to grant access to everyone, write `everyone: true`")
         }
-        '\u{2010}'..='\u{2015}' | '\u{2212}' => "if a hyphen is meant, write `-` (U+002D)",
-        _ if is_invisible(c) => "remove this character, which cannot be seen",
-        _ => "grant a group with a plain name",
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => "write a hyphen as `-` (U+002D)",
+        _ if is_invisible(c) => "remove this invisible character",
+        _ => "grant access to a group with a plain name",
     };
     Some(reason(codes::NON_ASCII, span, why, help))
 }
 
-/// Returns whether the character has no shape of its own, such as those left by copying from web pages.
+/// Returns whether the character is invisible, such as those left over from copying web pages.
 fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
@@ -312,14 +313,14 @@ fn is_invisible(c: char) -> bool {
 fn user_as_group(list: List, form: Form, name: &str) -> Option<Diagnostic> {
     (list == List::Groups && user_name_ok(name)).then(|| {
         let (span, c) = find(name, |c| matches!(c, '.' | '@' | '$')).unwrap_or((whole(name), ' '));
-        let why = format!("a user may have {} in its name, a group may not", quoted(&c.to_string()));
+        let why = format!("{} is allowed in the name of a user but not of a group", quoted(&c.to_string()));
         let to_users = form.choose("before the space", "under `users`");
         let help = format!("if {} is a user, write it {to_users}; a group needs a plain name", quoted(name));
         reason(codes::USER_AS_GROUP, span, why, help)
     })
 }
 
-/// Matches names that yunikorn-core accepts for a submitting user (`configvalidator.go:87`) or in limits
+/// Finds names that yunikorn-core accepts as a submitting user (`configvalidator.go:87`) or in limits
 /// (`:90`), but not in ACLs.
 fn submit_only(list: List, _: Form, name: &str) -> Option<Diagnostic> {
     let wider = |c: char| matches!(c, ':' | '/' | '#');
@@ -327,8 +328,8 @@ fn submit_only(list: List, _: Form, name: &str) -> Option<Diagnostic> {
     let (span, c) = find(name, wider)?;
     (!name.starts_with(wider) && user_name_ok(&plain)).then(|| {
         let why =
-            format!("a {} with {} may submit, but cannot be granted", list.noun(), quoted(&c.to_string()));
-        let help = "let the API server send plain names (the prefixes of its OIDC claims), or grant a group \
+            format!("a {} with {} in its name can submit but cannot be in an ACL", list.noun(), quoted(&c.to_string()));
+        let help = "configure plain names in the API server (OIDC claim prefixes), or grant access to a group \
             with a plain name";
         reason(codes::SUBMIT_ONLY, span, why, help)
     })
@@ -339,16 +340,16 @@ fn first_character(list: List, form: Form, name: &str) -> Option<Diagnostic> {
     let rest_ok = list.accepts(&format!("_{name}"));
     rest_ok.then(|| {
         let help = if name == "-" {
-            form.separate("an ACL is one text and no YAML list: `sue,bob dev`")
+            form.separate("an ACL is a string, not a YAML list: `sue,bob dev`")
         } else {
-            "grant a group with a plain name"
+            "grant access to a group with a plain name"
         };
-        let why = format!("names begin with a letter or `_`, not with {}", quoted(&first.to_string()));
+        let why = format!("names must begin with a letter or `_`, not with {}", quoted(&first.to_string()));
         reason(codes::FIRST_CHARACTER, Span::new(0, first.len_utf8()), why, help)
     })
 }
 
-/// The reason for a name that no rule matches: the first character that is not allowed where it is.
+/// Returns the reason for a name that no other rule matches: its first invalid character.
 fn invalid(list: List, form: Form, name: &str) -> Diagnostic {
     let valid = |c: char| {
         c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || (list == List::Users && matches!(c, '.' | '@'))
@@ -360,14 +361,14 @@ fn invalid(list: List, form: Form, name: &str) -> Diagnostic {
             form.choose("write names without brackets: `sue,bob dev`", "write names without brackets")
         }
         '\\' => "write the name as the API server knows it, without a domain",
-        c if is_invisible(c) => "remove this character, which cannot be seen",
-        '$' => "`$` may only end the name of a user",
+        c if is_invisible(c) => "remove this invisible character",
+        '$' => "`$` is allowed only at the end of a user's name",
         _ => {
-            "write the name as the API server knows it; if it has this character, grant a group with a plain \
-             name"
+            "write the name as the API server knows it; if it contains this character, grant access to a group \
+             with a plain name"
         }
     };
-    reason(codes::INVALID_NAME, span, format!("{} cannot stand here", quoted(&c.to_string())), help)
+    reason(codes::INVALID_NAME, span, format!("{} is not allowed here", quoted(&c.to_string())), help)
 }
 
 #[cfg(test)]
@@ -376,7 +377,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn each_habit_has_its_answer() {
+    fn each_habit_has_its_own_help() {
         use List::{Groups, Users};
         let cases = [
             (Users, "", codes::EMPTY_ELEMENT, "", "remove"),
@@ -385,7 +386,7 @@ mod tests {
             (Users, "\"*\"", codes::QUOTES, "\"", "`*`"),
             (Users, "'alice'", codes::QUOTES, "'", "`alice`"),
             (Users, "\u{201c}*\u{201d}", codes::QUOTES, "\u{201c}", "`*`"),
-            (Users, "*", codes::WILDCARD_IN_LIST, "*", "nothing else"),
+            (Users, "*", codes::WILDCARD_IN_LIST, "*", "write only `*`"),
             (Users, "**", codes::PATTERN, "**", "each name"),
             (Groups, "team-*", codes::PATTERN, "team-*", "each name"),
             (Groups, "^dev$", codes::PATTERN, "^dev$", "each name"),
@@ -410,13 +411,13 @@ mod tests {
                 "system:serviceaccounts",
                 codes::SYSTEM_NAME,
                 "system:serviceaccounts",
-                "for everyone write `*`",
+                "to grant access to everyone, write `*`",
             ),
-            (Groups, "system:masters", codes::SYSTEM_NAME, "system:masters", "grant a plain user"),
+            (Groups, "system:masters", codes::SYSTEM_NAME, "system:masters", "grant access to a plain user"),
             (Users, "group:dev", codes::PREFIX, "group:", "\" dev\""),
             (Users, "@dev", codes::PREFIX, "@", "\" dev\""),
-            (Users, "group:g.h", codes::PREFIX, "group:", "need names of the form"),
-            (Groups, "%svc$", codes::PREFIX, "%", "need names of the form"),
+            (Users, "group:g.h", codes::PREFIX, "group:", "their names must match"),
+            (Groups, "%svc$", codes::PREFIX, "%", "their names must match"),
             (Groups, "User:sue", codes::PREFIX, "User:", "before the space"),
             (Users, "!bob", codes::DENY, "!", "`bob`"),
             (Users, "-bob", codes::DENY, "-", "`bob`"),
@@ -445,7 +446,7 @@ mod tests {
             (Users, "alice;bob", codes::INVALID_NAME, ";", "commas"),
             (Users, "a.b@c;d", codes::INVALID_NAME, ";", "commas"),
             (Groups, "a.b;c", codes::INVALID_NAME, ".", "plain name"),
-            (Users, "svc$x", codes::INVALID_NAME, "$", "end the name"),
+            (Users, "svc$x", codes::INVALID_NAME, "$", "end of a user's name"),
             (Users, "[alice", codes::INVALID_NAME, "[", "brackets"),
             (Users, "CORP\\bob", codes::INVALID_NAME, "\\", "domain"),
         ];
@@ -468,30 +469,34 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_a_list_are_helped_without_commas_and_spaces() {
+    fn help_for_entries_mentions_no_commas_and_spaces() {
         use List::{Groups, Users};
-        let apart = "put each name in an entry of its own";
+        let apart = "write each name as a separate entry";
         let cases = [
-            (Users, "*", "for everyone write `everyone: true` instead of the lists; else leave it out"),
-            (Users, "a b", "put each name in an entry of its own, without spaces"),
-            (Users, "\"*\"", "for everyone write `everyone: true`"),
-            (Users, "'alice'", "write `alice` without quotes inside"),
-            (Users, "'alice,bob'", "put each name in an entry of its own, without quotes inside"),
+            (
+                Users,
+                "*",
+                "to grant access to everyone, write `everyone: true` instead of the lists; otherwise remove it",
+            ),
+            (Users, "a b", "write each name as a separate entry, without spaces"),
+            (Users, "\"*\"", "to grant access to everyone, write `everyone: true`"),
+            (Users, "'alice'", "write `alice` without inner quotes"),
+            (Users, "'alice,bob'", "write each name as a separate entry, without inner quotes"),
             (
                 Groups,
                 "system:authenticated",
-                "for everyone write `everyone: true`; else grant a group of the identity provider",
+                "to grant access to everyone, write `everyone: true`; otherwise use a group of the identity provider",
             ),
             (Users, "group:dev", "write `dev` under `groups`"),
             (
                 Users,
                 "group:g.h",
-                "groups stand under `groups`, and need names of the form ^[_a-zA-Z][a-zA-Z0-9_-]*$",
+                "write groups under `groups`; their names must match ^[_a-zA-Z][a-zA-Z0-9_-]*$",
             ),
             (Groups, "User:sue", "write `sue` under `users`"),
             (Groups, "g.h", "if `g.h` is a user, write it under `users`; a group needs a plain name"),
             (Users, "alice\u{ff0c}bob", apart),
-            (Users, "\u{ff0a}", "for everyone write `everyone: true`"),
+            (Users, "\u{ff0a}", "to grant access to everyone, write `everyone: true`"),
             (Users, "-", apart),
             (Users, "alice,bob", apart),
             (Groups, "dev;ops", apart),
@@ -502,16 +507,16 @@ mod tests {
             assert_eq!(diagnostic.help.as_deref(), Some(help), "{name:?}");
         }
         let account = why_dropped(Users, Form::Entries, "system:serviceaccount:ns:sa").help.expect("a help");
-        assert!(account.ends_with("or grant `everyone: true` on a queue of its own"), "{account}");
+        assert!(account.ends_with("or grant `everyone: true` on a separate queue"), "{account}");
         let alone = why_dropped(Users, Form::Entries, "*").message;
-        assert!(alone.ends_with(": in a list of names `*` is no wildcard"), "{alone}");
+        assert!(alone.ends_with(": `*` is not a wildcard in a list of names"), "{alone}");
         let reported = Acl::named(&["*"], &["g.h"]).expect_err("invalid names");
         let helps: Vec<&str> = reported.iter().filter_map(|diagnostic| diagnostic.help.as_deref()).collect();
         assert!(helps.len() == 2 && helps.iter().all(|help| !help.contains("space")), "{helps:?}");
     }
 
     #[test]
-    fn a_space_within_a_name_is_called_by_its_name() {
+    fn space_in_a_name_is_described() {
         let cases = [
             ("alice bob", "a space"),
             ("alice\tbob", "a tab"),
@@ -529,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_names_make_an_acl_or_say_what_is_wrong_with_each() {
+    fn lists_of_names_give_an_acl_or_an_error_per_name() {
         let acl = Acl::named(&["sue", "bob", "sue"], &["dev"]).expect("valid names");
         assert_eq!(acl.canonical(), "bob,sue dev");
         assert_eq!(Acl::named::<&str, &str>(&[], &[]), Ok(Acl::nobody()));

@@ -1,7 +1,7 @@
-//! Reports every difference between an ACL text as written and the ACL that will be in force.
+//! Reports every difference between an ACL text as written and the effective ACL.
 //!
-//! `YuniKorn` itself reports little: it refuses with one sentence for all mistakes, or accepts and drops
-//! names in silence.
+//! `YuniKorn` reports little: it refuses with one message for all mistakes, or accepts the text and silently
+//! drops names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,28 +10,29 @@ use super::names::Iter;
 use super::{Acl, codes, parse};
 use go_compat::diag::{Diagnostic, Replacement, Span, is_cut, quoted, unlisted};
 
-/// The most findings that are listed; more are only counted. Errors come first.
+/// Maximum number of findings; the others are only counted. Errors come first.
 pub const MAX_FINDINGS: usize = 100;
 
-/// The result of analysing an ACL text.
+/// The analysis of an ACL text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Analysis {
-    /// The ACL in force; `None` when activation refuses the text.
+    /// The effective ACL, or `None` if activation refuses the text.
     pub acl: Option<Acl>,
-    /// The ACL that the writer most likely meant, where that is clear and differs from what is written.
+    /// The ACL that was probably intended, if it is obvious and differs from the text.
     pub suggestion: Option<Acl>,
-    /// The findings in the order of their spans, which are offsets into the text.
+    /// The findings, ordered by their spans in the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Analysis {
-    /// Returns whether `YuniKorn` refuses the text, when it validates or when it activates.
+    /// Returns whether `YuniKorn` refuses the text at validation or activation.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// The first reason why the text is not allowed in an object of queuewarden, where nothing is ignored in
-    /// silence: an error, or a name that would be dropped ([`codes::DROPS`]).
+    /// Returns the first reason why a queuewarden object cannot contain the text: an error, or a name that
+    /// would be dropped ([`codes::DROPS`]). Such objects must not contain anything that `YuniKorn` silently
+    /// ignores.
     pub fn refusal(&self) -> Option<&Diagnostic> {
         let drops = |diagnostic: &&Diagnostic| codes::DROPS.contains(&diagnostic.code);
         self.diagnostics
@@ -41,8 +42,7 @@ impl Analysis {
     }
 }
 
-/// Reports everything about `text`. An error among the findings marks what `YuniKorn` refuses; there is none
-/// when both of its parsers accept.
+/// Returns all findings about a text. There is an error exactly if one of `YuniKorn`'s parsers refuses it.
 pub fn lint(text: &str) -> Analysis {
     let acl = parse(text).ok();
     let meant = meant(text);
@@ -58,16 +58,17 @@ pub fn lint(text: &str) -> Analysis {
     Analysis { acl, suggestion, diagnostics }
 }
 
-/// Returns the findings of [`lint`]. An ACL without findings, as nearly all are, costs one look at its names.
+/// Returns the findings of [`lint`]. For an ACL without findings, the common case, this only checks the names
+/// once.
 pub fn findings(text: &str) -> Vec<Diagnostic> {
     if is_clean(text) { Vec::new() } else { lint(text).diagnostics }
 }
 
-/// The most names of a list that are compared with each other; a longer list takes the full analysis.
+/// Maximum length of a list whose names are compared with each other; a longer list gets the full analysis.
 const FEW_NAMES: usize = 32;
 
-/// Returns whether there is certainly nothing to report: at most one space, only valid names in each list, no
-/// two names alike even without their case, and no lone name that could be a keyword.
+/// Returns whether there is certainly nothing to report: at most one space, only valid names, no two names
+/// that are equal ignoring case, and no single name that could be a keyword.
 fn is_clean(text: &str) -> bool {
     let (users, groups) = halves(text);
     let groups = groups.map(|(groups, _)| groups);
@@ -83,7 +84,7 @@ fn is_clean(text: &str) -> bool {
         .all(|(list, names)| distinct(list, names) && !(lone && keyword_help(names).is_some()))
 }
 
-/// Returns whether the names are all valid, few but at least one, and different whatever their case.
+/// Returns whether the names are valid, few but at least one, and different even when ignoring case.
 fn distinct(list: List, names: &str) -> bool {
     if names.is_empty() {
         return false;
@@ -97,7 +98,7 @@ fn distinct(list: List, names: &str) -> bool {
     })
 }
 
-/// The findings so far, bounded.
+/// The findings so far, limited in number.
 #[derive(Default)]
 pub(crate) struct Findings {
     listed: Vec<Diagnostic>,
@@ -117,17 +118,17 @@ impl Findings {
     }
 
     pub(crate) fn sorted(mut self) -> Vec<Diagnostic> {
-        // A finding about the whole text follows those that it results from.
+        // A finding about the whole text comes after the findings that cause it.
         self.listed.sort_by_key(|diagnostic| (diagnostic.code == codes::NOBODY, diagnostic.span));
         if let Some(at) = self.hidden_at {
             let more = Diagnostic::warning(codes::MORE, unlisted(self.hidden));
-            self.listed.push(more.at(at).help("correct those above first"));
+            self.listed.push(more.at(at).help("fix the findings above first"));
         }
         self.listed
     }
 }
 
-/// An element of one of the lists with its span in the text.
+/// An element of a list with its span in the text.
 #[derive(Clone, Copy)]
 struct Element<'a> {
     list: List,
@@ -143,7 +144,7 @@ fn elements(list: List, names: &str, from: usize) -> impl Iterator<Item = Elemen
     })
 }
 
-/// The users, and the groups with their offset.
+/// Returns the users, and the groups with their offset.
 fn halves(text: &str) -> (&str, Option<(&str, usize)>) {
     match text.split_once(' ') {
         Some((users, groups)) => (users, Some((groups, users.len() + 1))),
@@ -151,8 +152,8 @@ fn halves(text: &str) -> (&str, Option<(&str, usize)>) {
     }
 }
 
-/// In a text that activation refuses it is not clear what the lists are; only names that neither list could
-/// hold are reported.
+/// Reports invalid names in a text that activation refuses. The lists are uncertain there, so only names that
+/// are invalid in both lists are reported.
 fn unclear_names(text: &str, findings: &mut Findings) {
     let mut at = 0;
     for (index, field) in text.split(' ').enumerate() {
@@ -166,12 +167,12 @@ fn unclear_names(text: &str, findings: &mut Findings) {
     }
 }
 
-/// Reports what is beside a wildcard in force, because it changes nothing.
+/// Reports names next to an effective wildcard, because they have no effect.
 fn wildcard(text: &str, findings: &mut Findings) {
     let beside = |names: &str| {
-        let message = format!("everyone gets access by `*`; {} beside it changes nothing", quoted(names));
+        let message = format!("`*` grants access to everyone; {} has no effect", quoted(names));
         Diagnostic::warning(codes::WILDCARD_WITH_NAMES, message)
-            .help("write `*` if everyone is meant, else leave the `*` out")
+            .help("write only `*` to grant access to everyone, or remove the `*`")
     };
     match halves(text) {
         ("*", Some((groups, at))) if !groups.trim().is_empty() => {
@@ -182,12 +183,13 @@ fn wildcard(text: &str, findings: &mut Findings) {
         }
         _ => {}
     }
-    // Beside a name other white space is part of the name; activation ignores it only around a lone wildcard.
+    // Activation ignores other white space around a single wildcard; next to a name, it would be part of the
+    // name.
     if text.trim() == "*" {
         for (at, c) in text.char_indices().filter(|(_, c)| c.is_whitespace() && *c != ' ') {
             findings.push(Span::new(at, at + c.len_utf8()), || {
                 let message = format!(
-                    "{} beside the wildcard is forgiven, and beside a name it would not be",
+                    "{} next to the wildcard is ignored, but next to a name it would become part of the name",
                     space_name(c)
                 );
                 Diagnostic::warning(codes::ODD_SPACE, message).help("write `*`")
@@ -196,7 +198,7 @@ fn wildcard(text: &str, findings: &mut Findings) {
     }
 }
 
-/// Reports everything about the names of a text that activates.
+/// Reports all findings about the names of a text that activates.
 fn names(text: &str, acl: &Acl, findings: &mut Findings) {
     let (users, groups) = halves(text);
     let boundary = comma_at_space(users, groups);
@@ -210,19 +212,20 @@ fn names(text: &str, acl: &Acl, findings: &mut Findings) {
     let whole = Span::new(0, text.len());
     if acl.is_nobody() && !text.trim().is_empty() {
         findings.push(whole, || {
-            Diagnostic::warning(codes::NOBODY, format!("{} grants nobody anything", quoted(text)))
-                .help("to grant nobody on purpose, write `\" \"`")
+            Diagnostic::warning(codes::NOBODY, format!("{} grants access to nobody", quoted(text)))
+                .help("to deliberately grant access to nobody, write `\" \"`")
         });
     }
     if let Some((list, name, help)) = keyword(acl) {
         findings.push(whole, || {
-            let message = format!("{} is the name of one {}, and no keyword", quoted(name), list.noun());
+            let message = format!("{} is the name of a single {}, not a keyword", quoted(name), list.noun());
             Diagnostic::warning(codes::KEYWORD, message).help(help)
         });
     }
 }
 
-/// The comma and space (`sue, bob`) or space and comma (`sue ,bob`) where both lists name something.
+/// Returns the span of a comma and space (`sue, bob`) or space and comma (`sue ,bob`) if both lists contain
+/// names.
 fn comma_at_space(users: &str, groups: Option<(&str, usize)>) -> Option<Span> {
     let named = |list: &str| list.bytes().any(|byte| byte != b',');
     let (groups, at) = groups.filter(|(groups, _)| named(users) && named(groups))?;
@@ -237,21 +240,21 @@ fn comma_space(users: &str, groups: &str) -> Diagnostic {
     Diagnostic::warning(codes::COMMA_SPACE, message).help(one_or_two_lists(users, groups))
 }
 
-/// The two texts that may be meant, as far as each grants just what is named: a `*` among names, or a name
-/// that is dropped, is not suggested again, and neither is a text that is too long to be shown whole.
+/// Suggests the two texts that may be intended. A text is suggested only if it is short enough and grants
+/// access to exactly the given names, so it contains no `*` among names and no name that would be dropped.
 fn one_or_two_lists(users: &str, groups: &str) -> String {
     let [users, groups] = [users, groups].map(|list| list.split(',').filter(|name| !name.is_empty()));
     let [users, groups]: [Vec<&str>; 2] = [users.collect(), groups.collect()];
     let all = [users.as_slice(), &groups].concat();
     // Every valid group name is also a valid user name.
     if is_cut(&all.join(",")) || !all.iter().all(|name| List::Users.accepts(name)) {
-        return "leave the space out for users, the comma for users and groups".to_owned();
+        return "remove the space if all are users, or the comma if the names after it are groups".to_owned();
     }
     let all = format!("write {} for users", quoted(&all.join(",")));
     if !groups.iter().all(|name| List::Groups.accepts(name)) {
         return all;
     }
-    format!("{all}, {} for users and groups", quoted(&format!("{} {}", users.join(","), groups.join(","))))
+    format!("{all}, or {} for users and groups", quoted(&format!("{} {}", users.join(","), groups.join(","))))
 }
 
 fn list_of_names(list: List, names: &str, from: usize, boundary: Option<Span>, findings: &mut Findings) {
@@ -267,23 +270,27 @@ fn list_of_names(list: List, names: &str, from: usize, boundary: Option<Span>, f
             dropped(element, from, findings);
         } else if !seen.insert(element.name) {
             findings.push(element.at, || {
-                let message = format!("the {} {} stands twice", list.noun(), quoted(element.name));
+                let message = format!("the {} {} appears twice", list.noun(), quoted(element.name));
                 Diagnostic::warning(codes::DUPLICATE, message).help("write it once")
             });
         } else if let Some(other) = spellings.insert(element.name.to_ascii_lowercase(), element.name) {
             findings.push(element.at, || {
                 let names = (quoted(other), quoted(element.name));
-                let message =
-                    format!("{} and {} are two different {}s: case matters", names.0, names.1, list.noun());
+                let message = format!(
+                    "{} and {} are two different {}s because names are case-sensitive",
+                    names.0,
+                    names.1,
+                    list.noun()
+                );
                 Diagnostic::warning(codes::CASE, message)
-                    .help("write the one that the identity provider sends")
+                    .help("write the name that the identity provider sends")
             });
         }
     }
 }
 
 fn empty_element(element: Element<'_>, from: usize, boundary: Option<Span>, findings: &mut Findings) {
-    // The only thing to point at is a comma beside it: the one before, or at the beginning the one after.
+    // Without a name, the span is an adjacent comma: the one before or, at the beginning, the one after.
     let before = element.at.start > from;
     let comma = Span::new(element.at.start - usize::from(before), element.at.start + usize::from(!before));
     let within = |at: Span| at.start <= comma.start && comma.end <= at.end;
@@ -293,11 +300,11 @@ fn empty_element(element: Element<'_>, from: usize, boundary: Option<Span>, find
     }
     findings.push(comma, || {
         Diagnostic::warning(codes::EMPTY_ELEMENT, format!("an empty {} in the list", element.list.noun()))
-            .help("remove the comma, or write the name that is missing")
+            .help("remove the comma, or add the missing name")
     });
 }
 
-/// Reports a name that is dropped, of a list that begins at `from`.
+/// Reports a dropped name in a list that begins at `from`.
 fn dropped(element: Element<'_>, from: usize, findings: &mut Findings) {
     if let Some(last) = findings.listed.last_mut()
         && element.at.start > from
@@ -305,14 +312,14 @@ fn dropped(element: Element<'_>, from: usize, findings: &mut Findings) {
         && element.name.contains('=')
         && let Some(at) = last.span.as_mut().filter(|at| at.end + 1 == element.at.start)
     {
-        // One distinguished name, cut at its commas, is one finding.
+        // A distinguished name that is split at its commas is a single finding.
         at.end = element.at.end;
         return;
     }
     findings.push(element.at, || why_dropped(element.list, Form::Text, element.name));
 }
 
-/// The only name of an ACL, where that looks like a keyword, and what to write instead.
+/// Returns the only name of an ACL if it looks like a keyword, with the help.
 fn keyword(acl: &Acl) -> Option<(List, &str, &'static str)> {
     let users = acl.users().iter().map(|name| (List::Users, name));
     let mut names = users.chain(acl.groups().iter().map(|name| (List::Groups, name)));
@@ -323,35 +330,36 @@ fn keyword(acl: &Acl) -> Option<(List, &str, &'static str)> {
 fn keyword_help(name: &str) -> Option<&'static str> {
     match name.to_ascii_lowercase().as_str() {
         "all" | "any" | "anyone" | "everybody" | "everyone" | "public" | "true" | "yes" => {
-            Some("for everyone write `*`")
+            Some("to grant access to everyone, write `*`")
         }
-        "deny" | "none" | "nil" | "null" | "no" | "false" | "nothing" => Some("for nobody write `\" \"`"),
-        "nobody" => {
-            Some("for nobody write `\" \"`; `nobody` is the user of pods that carry no user information")
+        "deny" | "none" | "nil" | "null" | "no" | "false" | "nothing" => {
+            Some("to grant access to nobody, write `\" \"`")
         }
+        "nobody" => Some(
+            "to grant access to nobody, write `\" \"`; `nobody` is the user of pods without user information",
+        ),
         _ => None,
     }
 }
 
-// Finds the white space for which `YuniKorn` refuses an ACL text. Nothing else makes it refuse one.
+// White space that makes `YuniKorn` refuse an ACL text. It refuses texts for no other reason.
 //
-// Activation counts single U+0020 and accepts one; the validator counts fields between white space of any
-// kind and accepts two.
+// Activation allows one U+0020. The validator allows two fields, separated by any white space.
 
 /// Adds at least one error for a text that activation or the validator refuses, and none for any other text.
-/// `meant` is what to write instead.
+/// `meant` is the suggested ACL.
 fn refusals(text: &str, meant: Option<&Acl>, findings: &mut Findings) {
     let help = || how_to_write(text, meant);
     let third = third_field(text);
     let refusal = if third.is_none() {
-        "YuniKorn's validator accepts it, but a reload is refused, and the next start fails"
+        "YuniKorn's validator accepts it, but a reload is refused and the next start fails"
     } else {
         "YuniKorn refuses it"
     };
     let leading = leading_space_belongs(text, meant);
     let first = if meant.is_some_and(is_of_groups) { " " } else { "" };
     let runs = surplus_spaces(text);
-    // Each run can be replaced by itself if all of them together make what is meant.
+    // Each run can be replaced separately if together they give the suggested ACL.
     let lists: Vec<&str> = text.split(' ').filter(|list| !list.is_empty()).collect();
     let is_exact = !runs.is_empty()
         && meant.is_some()
@@ -361,13 +369,13 @@ fn refusals(text: &str, meant: Option<&Acl>, findings: &mut Findings) {
         let outer = run.start == 0 || run.end == text.len();
         inner += usize::from(!outer);
         let (code, what) = match run.end - run.start {
-            _ if run.start == 0 => (codes::OUTER_SPACE, "a space too many at the beginning"),
-            _ if outer => (codes::OUTER_SPACE, "a space too many at the end"),
+            _ if run.start == 0 => (codes::OUTER_SPACE, "unexpected leading space"),
+            _ if outer => (codes::OUTER_SPACE, "unexpected trailing space"),
             1 if inner == 2 && third.is_none() => {
                 (codes::TOO_MANY_LISTS, "a second space begins a third list")
             }
             1 => continue,
-            _ => (codes::MULTIPLE_SPACES, "more than one space in a row"),
+            _ => (codes::MULTIPLE_SPACES, "more than one consecutive space"),
         };
         let instead = match (run.start, outer) {
             (0, _) => first,
@@ -382,16 +390,16 @@ fn refusals(text: &str, meant: Option<&Acl>, findings: &mut Findings) {
     }
     if let Some(field) = third {
         let message = if parse(text).is_ok() {
-            "more than two lists to YuniKorn's validator, to which any space separates, not only U+0020: it \
-             refuses"
+            "more than two lists: YuniKorn's validator, which splits at all white space and not only U+0020, \
+             refuses it"
         } else {
-            "more than two lists, and an ACL has users and groups only: YuniKorn refuses it"
+            "more than two lists, but an ACL has only users and groups: YuniKorn refuses it"
         };
         findings.push(field, || Diagnostic::error(codes::TOO_MANY_LISTS, message).help(help()));
     }
 }
 
-/// The runs of U+0020 in a text that has too many for activation; none in any other text.
+/// Returns the runs of U+0020 if the text has too many for activation, otherwise none.
 fn surplus_spaces(text: &str) -> Vec<Span> {
     if text.bytes().filter(|byte| *byte == b' ').nth(1).is_none() {
         return Vec::new();
@@ -406,8 +414,8 @@ fn surplus_spaces(text: &str) -> Vec<Span> {
     runs
 }
 
-/// Returns whether the text begins with the one space that belongs before groups without users. It is not one
-/// of those too many.
+/// Returns whether the text begins with the one space that belongs before groups without users, which is not
+/// a surplus space.
 fn leading_space_belongs(text: &str, meant: Option<&Acl>) -> bool {
     text.starts_with(' ') && !text.starts_with("  ") && meant.is_some_and(is_of_groups)
 }
@@ -416,7 +424,7 @@ fn is_of_groups(acl: &Acl) -> bool {
     acl.users().is_empty() && !acl.groups().is_empty()
 }
 
-/// The third of the fields that the validator counts.
+/// Returns the third of the fields that the validator counts.
 fn third_field(text: &str) -> Option<Span> {
     let mut third = text.trim_start();
     for _ in 0..2 {
@@ -431,28 +439,28 @@ fn how_to_write(text: &str, meant: Option<&Acl>) -> String {
     match (meant, readings(text)) {
         (Some(acl), _) => format!("write `{}`", bounded(&acl.yaml())),
         (None, Some((users, user))) => format!(
-            "write `{}` if all are users, `{}` if only the first is",
+            "write `{}` if all are users, or `{}` if only the first is a user",
             bounded(&users.yaml()),
             bounded(&user.yaml())
         ),
         (None, None) => {
-            "write users, one space, groups, with commas within each: `sue,bob dev,ops`".to_owned()
+            "write users, one space and groups, with commas within each list: `sue,bob dev,ops`".to_owned()
         }
     }
 }
 
-/// A corrected ACL, or its general form when it is too long for a message.
+/// Returns a corrected ACL, or an example if it is too long for a message.
 fn bounded(acl: &str) -> &str {
     if acl.len() <= 200 { acl } else { "sue,bob dev,ops" }
 }
 
-// Suggests the ACL that the writer of a text most likely meant.
+// Suggestions for the ACL that was probably intended.
 //
-// Only white space, quotes and empty elements are corrected, because they have one obvious reading. A name
-// is never changed or left out, and a list never becomes a wildcard: the writer decides who gets access.
+// A suggestion corrects only white space, quotes and empty elements, which have one obvious reading. It never
+// changes or removes a name and never turns a list into a wildcard: the author decides who gets access.
 
-/// The ACL that `text` seems to mean, or `None` when that is not clear: too many lists, or names that cannot
-/// be granted.
+/// Returns the ACL that `text` seems to mean, or `None` if that is unclear because there are too many lists
+/// or invalid names.
 fn meant(text: &str) -> Option<Acl> {
     let bare = unquoted(text);
     if names_on_lines(text) || begins_with_lost_users(&bare) {
@@ -469,8 +477,7 @@ fn meant(text: &str) -> Option<Acl> {
     parse(&corrected).ok().filter(|acl| names_all(acl, &lists))
 }
 
-/// Returns two ACLs for a text of three or more lists of plain names: the two readings that would keep every
-/// name.
+/// Returns the two readings of a text with three or more lists of plain names that keep every name.
 fn readings(text: &str) -> Option<(Acl, Acl)> {
     let lists = lists(text);
     let (first, rest) = lists.split_first().filter(|(_, rest)| rest.len() > 1)?;
@@ -479,8 +486,8 @@ fn readings(text: &str) -> Option<(Acl, Acl)> {
     (names_all(&all_users, &lists) && names_all(&one_user, &lists)).then_some((all_users, one_user))
 }
 
-/// The text without quotes around names. A quote within a name is part of it: without it, it would be someone
-/// else's.
+/// Removes quotes around names. A quote inside a name is kept, because the name without it may belong to
+/// someone else.
 fn unquoted(text: &str) -> String {
     let separates = |c: char| c == ',' || c.is_whitespace();
     text.split_inclusive(separates)
@@ -491,15 +498,14 @@ fn unquoted(text: &str) -> String {
         .collect()
 }
 
-/// Returns whether line breaks separate names. It is then unclear whether they are a list of users, or users
-/// and groups.
+/// Returns whether line breaks separate names. It is then unclear whether all of them are users, or some are
+/// groups.
 fn names_on_lines(text: &str) -> bool {
     let lines: Vec<&str> = text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect();
     lines.iter().zip(lines.iter().skip(1)).any(|(line, next)| !line.ends_with(',') && !next.starts_with(','))
 }
 
-/// The text cut at white space of any kind and length, except beside commas; in each list the elements that
-/// are not empty.
+/// Splits the text at white space of any kind and length, except next to commas, and removes empty elements.
 fn lists(text: &str) -> Vec<String> {
     let fields = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let joined = fields.replace(" ,", ",").replace(", ", ",");
@@ -510,12 +516,12 @@ fn lists(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns whether the text begins with a comma followed by a space: the first name is then a group, and
+/// Returns whether the text begins with a comma followed by a space. The first name is then a group, and
 /// users may be missing.
 fn begins_with_lost_users(text: &str) -> bool {
     let names = text.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
     let lead = text.strip_suffix(names).unwrap_or_default();
-    // Other white space does not end the users, so a comma after it is still among them.
+    // Other white space does not end the users, so a comma after it still belongs to them.
     let lead = lead.trim_start_matches(|c: char| c.is_whitespace() && c != ' ');
     !names.is_empty() && lead.starts_with(',') && lead.contains(char::is_whitespace)
 }
@@ -525,7 +531,7 @@ fn starts_with_space(text: &str) -> bool {
     text.chars().take_while(|c| c.is_whitespace()).any(|c| c == ' ')
 }
 
-/// Returns whether `acl` grants what the lists name, all of it and nothing else.
+/// Returns whether `acl` grants access to exactly the names in the lists.
 fn names_all(acl: &Acl, lists: &[String]) -> bool {
     if acl.is_everyone() {
         return lists == ["*"];
@@ -542,7 +548,7 @@ mod tests {
     use go_compat::diag::Severity;
     use proptest::prelude::*;
 
-    /// The findings as code and text of the span, and the suggestion.
+    /// Returns the findings as code and text of the span, and the suggestion.
     fn reported(text: &str) -> (Vec<(u16, String)>, Option<String>) {
         let analysis = lint(text);
         let places = analysis.diagnostics.iter().map(|diagnostic| {
@@ -554,12 +560,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_clean_has_no_findings(text in any_text()) {
+        fn clean_text_has_no_findings(text in any_text()) {
             prop_assert_eq!(findings(&text), lint(&text).diagnostics);
         }
 
         #[test]
-        fn names_and_keywords_are_clean_when_nothing_is_found(
+        fn clean_names_and_keywords_have_no_findings(
             text in "(a|A|b|bob|all|None|x\\.y|\\$|b\\$|,| ){0,7}"
         ) {
             prop_assert_eq!(findings(&text), lint(&text).diagnostics);
@@ -572,12 +578,12 @@ mod tests {
             assert!(is_clean(text), "{text:?}");
         }
         for text in ["nobody nogroup", "all,sue", " none,dev"] {
-            assert!(is_clean(text), "no keyword beside another name: {text:?}");
+            assert!(is_clean(text), "not a keyword next to another name: {text:?}");
         }
     }
 
     #[test]
-    fn a_quick_look_finds_what_there_is_to_say() {
+    fn quick_check_agrees_with_the_full_analysis() {
         for (text, reported, _) in REPORTED {
             assert_eq!(findings(text), lint(text).diagnostics, "{text:?}");
             assert_eq!(findings(text).len(), reported.len(), "{text:?}");
@@ -616,7 +622,7 @@ mod tests {
         ("sue, bob dev", &[(1003, "dev")], Some("bob,sue dev")),
         ("alice,bob\tdev ops", &[(1004, "bob\tdev"), (1003, "ops")], None),
         ("sue  system:x", &[(1001, "  "), (1017, "system:x")], None),
-        // Accepted, but read otherwise.
+        // Accepted, but with another meaning than intended.
         (
             "sue\tdev",
             &[(1004, "sue\tdev"), (1024, "sue\tdev")],
@@ -681,7 +687,7 @@ mod tests {
         ("sue,été", &[(1021, "été")], None),
         ("sue,CN=bob,OU=x,DC=y dev", &[(1022, "CN=bob,OU=x,DC=y")], None),
         ("sue,bob;eve", &[(1023, "bob;eve")], None),
-        // Nothing to report.
+        // No findings.
         ("", &[], None),
         (" ", &[], None),
         ("*", &[], None),
@@ -695,7 +701,7 @@ mod tests {
     ];
 
     #[test]
-    fn each_surprise_is_reported_with_its_place_and_a_better_text() {
+    fn each_surprise_is_reported_with_a_span_and_help() {
         for (text, expected, suggestion) in REPORTED {
             let (found, suggested) = reported(text);
             let expected: Vec<(u16, String)> =
@@ -720,9 +726,9 @@ mod tests {
             ("sue  dev", "write `\"sue dev\"`"),
             ("  dev", "write `\" dev\"`"),
             ("  ", "write `\" \"`"),
-            ("a b c", "write `\"a,b,c\"` if all are users, `\"a b,c\"` if only the first is"),
+            ("a b c", "write `\"a,b,c\"` if all are users, or `\"a b,c\"` if only the first is a user"),
             ("a b g.h", "`sue,bob dev,ops`"),
-            ("sue, bob", "write `sue,bob` for users, `sue bob` for users and groups"),
+            ("sue, bob", "write `sue,bob` for users, or `sue bob` for users and groups"),
         ];
         for (text, help) in cases {
             let diagnostics = lint(text).diagnostics;
@@ -733,13 +739,13 @@ mod tests {
     }
 
     #[test]
-    fn no_help_offers_a_wildcard_that_was_not_there_or_what_would_be_dropped() {
+    fn help_never_suggests_a_new_wildcard_or_a_dropped_name() {
         let cases = [
-            ("*, dev", "leave the space out for users, the comma for users and groups"),
-            ("sue ,*", "leave the space out for users, the comma for users and groups"),
-            ("1a, dev", "leave the space out for users, the comma for users and groups"),
+            ("*, dev", "remove the space if all are users, or the comma if the names after it are groups"),
+            ("sue ,*", "remove the space if all are users, or the comma if the names after it are groups"),
+            ("1a, dev", "remove the space if all are users, or the comma if the names after it are groups"),
             ("sue, g.h", "write `sue,g.h` for users"),
-            ("a,,b ,,c", "write `a,b,c` for users, `a,b c` for users and groups"),
+            ("a,,b ,,c", "write `a,b,c` for users, or `a,b c` for users and groups"),
         ];
         for (text, help) in cases {
             let reported =
@@ -749,25 +755,25 @@ mod tests {
     }
 
     #[test]
-    fn a_keyword_is_named_without_what_is_dropped_beside_it() {
+    fn keyword_is_reported_despite_dropped_names() {
         for text in ["all", " all", "all,", "all,1bob", "all,all"] {
             let diagnostics = lint(text).diagnostics;
             let reported =
                 diagnostics.iter().find(|reported| reported.code == codes::KEYWORD).expect("a keyword");
-            assert!(reported.message.starts_with("`all` is the name of one "), "{text:?}: {reported}");
+            assert!(reported.message.starts_with("`all` is the name of a single "), "{text:?}: {reported}");
         }
     }
 
     #[test]
-    fn a_refusal_says_what_is_too_many_and_who_refuses() {
-        let reload = "YuniKorn's validator accepts it, but a reload is refused, and the next start fails";
+    fn refusal_names_the_surplus_and_the_parser() {
+        let reload = "YuniKorn's validator accepts it, but a reload is refused and the next start fails";
         let cases = [
-            ("  dev", format!("a space too many at the beginning: {reload}")),
-            ("sue dev ", format!("a space too many at the end: {reload}")),
-            ("sue  dev", format!("more than one space in a row: {reload}")),
+            ("  dev", format!("unexpected leading space: {reload}")),
+            ("sue dev ", format!("unexpected trailing space: {reload}")),
+            ("sue  dev", format!("more than one consecutive space: {reload}")),
             (" , a", format!("a second space begins a third list: {reload}")),
-            (" a b c", "a space too many at the beginning: YuniKorn refuses it".to_owned()),
-            ("a  b c", "more than one space in a row: YuniKorn refuses it".to_owned()),
+            (" a b c", "unexpected leading space: YuniKorn refuses it".to_owned()),
+            ("a  b c", "more than one consecutive space: YuniKorn refuses it".to_owned()),
         ];
         for (text, message) in cases {
             let first = lint(text).diagnostics.into_iter().next().expect("a finding");
@@ -775,12 +781,12 @@ mod tests {
         }
         let ends: Vec<String> =
             lint("  *  ").diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect();
-        assert!(ends[0].starts_with("a space too many at the beginning"), "{ends:?}");
-        assert!(ends[1].starts_with("a space too many at the end"), "{ends:?}");
+        assert!(ends[0].starts_with("unexpected leading space"), "{ends:?}");
+        assert!(ends[1].starts_with("unexpected trailing space"), "{ends:?}");
     }
 
     #[test]
-    fn a_refused_text_begins_with_users_and_goes_on_with_groups() {
+    fn names_in_a_refused_text_are_users_then_groups() {
         let reported: Vec<String> = lint("1a,2b system:x 3c")
             .diagnostics
             .into_iter()
@@ -795,7 +801,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_or_refused_is_no_acl_of_ours() {
+    fn dropped_or_refused_text_is_not_allowed_in_objects() {
         for text in ["sue  dev", "sue,1bob", "alice,bob\tdev ops", "sue,CN=x", "\"*\""] {
             assert!(lint(text).refusal().is_some(), "{text:?}");
         }
@@ -818,9 +824,9 @@ mod tests {
         assert!(refused.diagnostics.iter().all(|diagnostic| diagnostic.to_string().len() < 1000));
     }
 
-    /// The findings about the recorded texts must fit what `YuniKorn` answered.
+    /// The findings about the recorded texts must agree with `YuniKorn`'s answers.
     #[test]
-    fn recorded_refusals_are_errors_and_recorded_losses_are_reported() {
+    fn recorded_refusals_and_dropped_names_are_reported() {
         for row in vectors()["rows"].as_array().expect("rows") {
             let text = row["acl"].as_str().expect("an ACL");
             let refused = row["validate_error"] != "" || row["activate_error"] != "";
@@ -877,7 +883,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn replacements_make_what_is_meant(text in "(a|b|,| |  |\t|\\*){0,7}") {
+        fn replacements_give_the_suggestion(text in "(a|b|,| |  |\t|\\*){0,7}") {
             let diagnostics = lint(&text).diagnostics;
             let replaced = diagnostics.iter().rev().filter_map(|found| Some((found.span?, found.replacement.as_deref()?)));
             let fixed = replaced.fold(text.clone(), |mut text, (at, replacement)| {
@@ -900,7 +906,7 @@ mod tests {
     }
 
     #[test]
-    fn spaces_quotes_and_commas_are_put_right() {
+    fn spaces_quotes_and_commas_are_corrected() {
         let cases = [
             ("sue  dev", Some("sue dev")),
             ("  dev", Some(" dev")),
@@ -956,7 +962,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_never_takes_away_a_name_in_force(text in any_text()) {
+        fn suggestion_never_removes_an_effective_name(text in any_text()) {
             if let (Ok(acl), Some(meant)) = (parse(&text), meant(&text)) {
                 let kept = |name: &str| meant.users().contains(name) || meant.groups().contains(name);
                 prop_assert!(acl.users().iter().chain(acl.groups().iter()).all(kept), "{acl} {meant}");

@@ -1,8 +1,9 @@
-//! `YuniKorn`'s access control list: a wildcard, or users and groups; nobody when both are empty.
+//! `YuniKorn`'s access control list: a wildcard, or users and groups. If both are empty, it grants access to
+//! nobody.
 //!
-//! [`lint`](mod@lint) reports the differences between what was written and what is in force.
+//! [`lint`](mod@lint) reports the differences between an ACL as written and the effective ACL.
 //!
-//! There is no deny entry in `YuniKorn`: an ACL only ever adds access to what the queues above grant.
+//! `YuniKorn` has no deny entries: an ACL only adds access to the ACLs of the queues above.
 
 pub mod codes;
 mod dropped;
@@ -17,8 +18,8 @@ pub use names::{GROUP_NAME, Names, USER_NAME, group_name_ok, user_name_ok};
 
 use std::fmt;
 
-/// An ACL in force. Its names all match [`USER_NAME`] and [`GROUP_NAME`], and a wildcard has no names beside
-/// it: an `Acl` cannot hold what `YuniKorn` would drop, so what is printed is what will be in force.
+/// An effective ACL. All names match [`USER_NAME`] and [`GROUP_NAME`], and a wildcard has no names next to
+/// it. An `Acl` never contains anything that `YuniKorn` would drop, so its text is exactly what takes effect.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct Acl {
     everyone: bool,
@@ -27,17 +28,17 @@ pub struct Acl {
 }
 
 impl Acl {
-    /// The ACL that grants nothing, as an absent one does.
+    /// Returns the ACL that grants nothing, like a missing one.
     pub fn nobody() -> Self {
         Self::default()
     }
 
-    /// The wildcard `*`.
+    /// Returns the wildcard `*`.
     pub fn everyone() -> Self {
         Self { everyone: true, ..Self::default() }
     }
 
-    /// Returns whether it is the wildcard; then there are no names.
+    /// Returns whether it is the wildcard, which has no names.
     pub fn is_everyone(&self) -> bool {
         self.everyone
     }
@@ -47,17 +48,17 @@ impl Acl {
         !self.everyone && self.users.is_empty() && self.groups.is_empty()
     }
 
-    /// The users named.
+    /// Returns the named users.
     pub fn users(&self) -> &Names {
         &self.users
     }
 
-    /// The groups named.
+    /// Returns the named groups.
     pub fn groups(&self) -> &Names {
         &self.groups
     }
 
-    /// Grants what either grants.
+    /// Returns an ACL that grants everything that either grants.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         if self.everyone || other.everyone {
@@ -70,7 +71,8 @@ impl Acl {
         }
     }
 
-    /// Grants what both grant, by the names in them, because the members of groups are not known.
+    /// Returns an ACL that grants what both grant, compared by name because the members of groups are
+    /// unknown.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         if self.everyone {
@@ -86,15 +88,15 @@ impl Acl {
         }
     }
 
-    /// Returns whether it grants all that `other` grants, whoever the members of the groups are.
+    /// Returns whether it grants everything that `other` grants, regardless of the members of groups.
     pub fn contains(&self, other: &Self) -> bool {
         self.everyone || other.lost(self).is_nobody()
     }
 
-    /// The access that is lost when `self` is replaced by `new`: the names that only `self` has, and
-    /// [`Acl::is_nobody`] when nothing is lost. It is everyone when a wildcard is replaced by names: all lose
-    /// access but those to whom `new` grants it. A user who is no longer named may keep access through a
-    /// group; the ACL alone does not show that.
+    /// Returns the access that is lost when `new` replaces `self`: the names that only `self` contains, or
+    /// [`Acl::is_nobody`] if nothing is lost. If names replace a wildcard, the result is everyone, because
+    /// all others lose access. A user who is no longer named may keep access through a group; the ACL alone
+    /// does not show that.
     #[must_use]
     pub fn lost(&self, new: &Self) -> Self {
         match (self.everyone, new.everyone) {
@@ -109,29 +111,28 @@ impl Acl {
     }
 }
 
-// Reads an ACL text in the two ways in which `YuniKorn` does.
+// The two parsers of `YuniKorn` for ACL texts.
 //
-// Activation (`NewACL`, yunikorn-core `pkg/common/security/acl.go:113-132`) decides what is in force; the
-// validator (`checkACL`, `pkg/common/configs/configvalidator.go:109-123`) decides what passes
-// `validate-conf` and `YuniKorn`'s webhook. They split differently, so each accepts what the other refuses:
-// `sue  dev` validates and then stops the scheduler from starting; `sue,bob\tdev ops` would activate and
-// never validates. Neither reports a name that it drops.
+// Activation (`NewACL`, yunikorn-core `pkg/common/security/acl.go:113-132`) determines the effective ACL. The
+// validator (`checkACL`, `pkg/common/configs/configvalidator.go:109-123`) determines what passes
+// `validate-conf` and `YuniKorn`'s webhook. They split the text differently, so each accepts texts that the
+// other refuses: `sue  dev` validates and then prevents the scheduler from starting; `sue,bob\tdev ops` would
+// activate but never validates. Dropped names are reported by neither of them.
 
-/// `YuniKorn`'s refusal of an ACL text, in its own words: it has more than two parts, counted as activation
-/// or as the validator counts them.
+/// `YuniKorn`'s error about an ACL text with more than two parts, as counted by activation or by the
+/// validator.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("multiple spaces found in ACL: '{0}'")]
 pub struct AclError(String);
 
-/// Reads `text` as activation does: users, one space, groups; each list separated by commas; `*` alone is
-/// everyone. Names that are not valid are dropped in silence, as activation drops them; [`lint()`]
-/// reports which.
+/// Parses a text like activation does: users, one space, groups; names in a list are separated by commas; a
+/// lone `*` is everyone. Invalid names are silently dropped, as in activation; [`lint()`] reports them.
 ///
 /// # Errors
-/// With the text as given, when it has more than one U+0020.
+/// If the text has more than one U+0020. The error contains the text as given.
 pub fn parse(text: &str) -> Result<Acl, AclError> {
     let (users, groups) = lists(text)?;
-    // The trimmed whole catches what the lists do not: a wildcard with a tab or a line break beside it.
+    // The trimmed text detects a wildcard next to a tab or a line break, which the lists do not.
     if users == "*" || groups == Some("*") || text.trim() == "*" {
         return Ok(Acl::everyone());
     }
@@ -142,15 +143,15 @@ pub fn parse(text: &str) -> Result<Acl, AclError> {
     })
 }
 
-/// Checks whether activation accepts `text`, without reading its names.
+/// Checks whether activation accepts a text, without parsing its names.
 ///
 /// # Errors
-/// As [`parse`].
+/// The errors of [`parse`].
 pub fn activates(text: &str) -> Result<(), AclError> {
     lists(text).map(|_| ())
 }
 
-/// The users, and the groups if there is a space.
+/// Splits a text into users and, if there is a space, groups.
 fn lists(text: &str) -> Result<(&str, Option<&str>), AclError> {
     match text.split_once(' ') {
         None => Ok((text, None)),
@@ -159,17 +160,17 @@ fn lists(text: &str) -> Result<(&str, Option<&str>), AclError> {
     }
 }
 
-/// Validates `text` as the validator does: at most two fields between white space of any kind and length. It
-/// looks at no name.
+/// Checks a text like the validator does: at most two fields, separated by white space of any kind and
+/// length. Names are not checked.
 ///
 /// # Errors
-/// With the trimmed text, when it has more than two fields.
+/// If the text has more than two fields. The error contains the trimmed text.
 pub fn validates(text: &str) -> Result<(), AclError> {
-    // Nearly all texts have at most one space, and so no third field. This check needs no Unicode.
+    // Nearly all texts have at most one space and so no third field. This check avoids Unicode.
     if text.bytes().filter(|byte| *byte <= b' ' || !byte.is_ascii()).count() <= 1 {
         return Ok(());
     }
-    // Go's `unicode.IsSpace` and `char::is_whitespace` are both Unicode's `White_Space`.
+    // Go's `unicode.IsSpace` and `char::is_whitespace` both implement Unicode's `White_Space`.
     let text = text.trim();
     match text.split_whitespace().nth(2) {
         None => Ok(()),
@@ -177,13 +178,13 @@ pub fn validates(text: &str) -> Result<(), AclError> {
     }
 }
 
-// Prints the one text for each ACL.
+// Formatting.
 //
-// The rule: whatever is printed passes the validator, activates, and is read as the same ACL again.
+// Every formatted text passes the validator, activates, and parses as the same ACL again.
 
 impl Acl {
-    /// The canonical text: `*`, or the users in order joined by `,`, then a space and the groups where there
-    /// are groups. So groups alone begin with a space, and nobody is the empty text.
+    /// Returns the canonical text: `*`, or the sorted users joined by `,`, followed by a space and the groups
+    /// if there are any. Groups without users therefore begin with a space, and nobody is the empty text.
     pub fn canonical(&self) -> String {
         if self.is_everyone() {
             return "*".to_owned();
@@ -199,7 +200,7 @@ impl Acl {
         text
     }
 
-    /// Returns whether a text is the canonical one.
+    /// Returns whether a text is canonical.
     pub fn is_canonical(&self, text: &str) -> bool {
         let (users, groups) = (self.users().as_str(), self.groups().as_str());
         match text.strip_prefix(users) {
@@ -210,21 +211,21 @@ impl Acl {
         }
     }
 
-    /// As [`Acl::canonical`], but nobody is one space: `YuniKorn`'s explicit form, which a reader does not
-    /// mistake for a forgotten value.
+    /// Returns the canonical text, except that nobody is one space. This is `YuniKorn`'s explicit form, which
+    /// a reader does not mistake for a forgotten value.
     pub fn explicit(&self) -> String {
         if self.is_nobody() { " ".to_owned() } else { self.canonical() }
     }
 
-    /// Returns whether a text is the explicit one.
+    /// Returns whether a text is explicit.
     pub fn is_explicit(&self, text: &str) -> bool {
         if self.is_nobody() { text == " " } else { self.is_canonical(text) }
     }
 
-    /// The explicit text as a YAML scalar to paste, always quoted, because without quotes `*` is an alias and
-    /// a leading space is lost.
+    /// Returns the explicit text as a quoted YAML scalar. Without quotes, `*` would be an alias and a leading
+    /// space would be lost.
     pub fn yaml(&self) -> String {
-        // No character of a valid name needs an escape between double quotes.
+        // Valid names contain no character that needs an escape in double quotes.
         format!("\"{}\"", self.explicit())
     }
 }
@@ -235,53 +236,53 @@ impl fmt::Display for Acl {
     }
 }
 
-// Decides who has access by an ACL (`CheckAccess`, yunikorn-core `pkg/common/security/acl.go:135-152`).
+// Access decisions (`CheckAccess`, yunikorn-core `pkg/common/security/acl.go:135-152`).
 
-/// An entry of an ACL: the one that grants access, or any ([`Acl::entries`]). Ordered as listed here, names
-/// by their bytes.
+/// An entry of an ACL, for example the entry that grants access. Entries are ordered by variant, names by
+/// their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Match<'a> {
     /// The wildcard.
     Everyone,
-    /// The user, by name.
+    /// A user.
     User(&'a str),
-    /// This group: the first of the person's groups that the ACL names.
+    /// A group. When it grants access, it is the first of the user's groups that the ACL names.
     Group(&'a str),
 }
 
 impl<'a> Match<'a> {
-    /// The name, if it is a user's.
+    /// Returns the name of a user, or `None` for other entries.
     pub fn user(self) -> Option<&'a str> {
         if let Self::User(name) = self { Some(name) } else { None }
     }
 
-    /// The name, if it is a group's.
+    /// Returns the name of a group, or `None` for other entries.
     pub fn group(self) -> Option<&'a str> {
         if let Self::Group(name) = self { Some(name) } else { None }
     }
 }
 
 impl Acl {
-    /// Returns whether a user with these groups has access by this ACL alone; the queues above may grant it
-    /// too. Names match byte for byte.
+    /// Returns whether this ACL grants access to a user with these groups; queues above may grant it as well.
+    /// Names match byte for byte.
     pub fn allows<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> bool {
         self.matched(user, groups).is_some()
     }
 
-    /// All entries: the wildcard, or the users and the groups in order.
+    /// Iterates over all entries: the wildcard, or the users and the groups in order.
     pub fn entries(&self) -> impl Iterator<Item = Match<'_>> {
         let wildcard = self.is_everyone().then_some(Match::Everyone);
         let users = self.users().iter().map(Match::User);
         wildcard.into_iter().chain(users).chain(self.groups().iter().map(Match::Group))
     }
 
-    /// Returns whether this entry is in the ACL. A wildcard has no other.
+    /// Returns whether the ACL contains this entry. A wildcard contains no others.
     pub fn has(&self, entry: Match<'_>) -> bool {
         self.entry_of(entry) == Some(entry)
     }
 
-    /// The entry that grants access to somebody about whom only this name is known: the wildcard, or the
-    /// name.
+    /// Returns the entry that grants access if only this name of a user or group is known: the wildcard or
+    /// the name.
     pub fn entry_of(&self, name: Match<'_>) -> Option<Match<'_>> {
         match name {
             _ if self.is_everyone() => Some(Match::Everyone),
@@ -291,8 +292,8 @@ impl Acl {
         }
     }
 
-    /// The entry that grants access, in the order in which `YuniKorn` looks: the wildcard, the user, the
-    /// groups as listed.
+    /// Returns the entry that grants access. Like `YuniKorn`, this checks the wildcard, then the user, then
+    /// the groups in the given order.
     pub fn matched<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> Option<Match<'_>> {
         if self.is_everyone() {
             return Some(Match::Everyone);
@@ -310,13 +311,14 @@ pub(crate) mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    /// The recorded answers of yunikorn-core v1.8.0: `configs.ParseAndValidateConfig`, `security.NewACL`,
-    /// `ACL.CheckAccess`.
+    /// Returns the recorded answers of yunikorn-core v1.8.0: `configs.ParseAndValidateConfig`,
+    /// `security.NewACL`, `ACL.CheckAccess`.
     pub(crate) fn vectors() -> Value {
         serde_json::from_str(include_str!("../../../../tests/vectors/yunikorn-acl.json")).expect("JSON")
     }
 
-    /// The pieces that ACL texts are made of, including all that `YuniKorn` reads in an unusual way.
+    /// Generates ACL texts from their typical parts, including everything that `YuniKorn` parses in an
+    /// unusual way.
     pub(crate) fn any_text() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             6 => "[a-c]{1,2}",
@@ -338,7 +340,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn every_recorded_verdict_and_access_is_met() {
+    fn recorded_verdicts_and_decisions_are_reproduced() {
         let vectors = vectors();
         let people: Vec<(String, Vec<String>)> = vectors["people"]
             .as_array()
@@ -356,7 +358,7 @@ pub(crate) mod tests {
             let text = row["acl"].as_str().expect("an ACL");
             let error =
                 |result: Result<(), AclError>| result.err().map_or(String::new(), |error| error.to_string());
-            // The config validator wraps the error; its own text comes last.
+            // The config validator wraps the error; the original message comes last.
             let recorded = row["validate_error"].as_str().expect("a verdict");
             assert_eq!(validates(text).is_ok(), recorded.is_empty(), "{text:?}");
             assert!(recorded.ends_with(&error(validates(text))), "{text:?}");
@@ -387,8 +389,8 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_parsers_disagree_where_yunikorn_does() {
-        // text, validates, activates, what is in force.
+    fn parsers_disagree_like_yunikorns() {
+        // Text, validates, activates, effective ACL.
         let cases = [
             ("", true, true, ""),
             (" ", true, true, ""),
@@ -416,12 +418,12 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in any::<String>()) {
+        fn any_text_is_handled_without_panic(text in any::<String>()) {
             let _ = (parse(&text), validates(&text));
         }
 
         #[test]
-        fn spaces_alone_decide_activation(text in any_text()) {
+        fn only_spaces_affect_activation(text in any_text()) {
             prop_assert_eq!(parse(&text).is_ok(), text.matches(' ').count() <= 1);
             prop_assert_eq!(validates(&text).is_ok(), text.split_whitespace().count() <= 2);
         }
@@ -432,7 +434,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn union_joins_names_and_lets_the_wildcard_win() {
+    fn union_merges_names_and_prefers_the_wildcard() {
         let cases = [
             ("sue dev", "bob,sue ops", "bob,sue dev,ops"),
             ("sue", " dev", "sue dev"),
@@ -463,7 +465,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn lost_is_what_only_the_old_one_named() {
+    fn lost_access_is_named_only_by_the_old_acl() {
         let cases = [
             ("sue,bob dev", "bob dev,ops", "sue"),
             ("sue dev", "dev sue", "sue dev"),
@@ -487,7 +489,7 @@ pub(crate) mod tests {
         }
 
         #[test]
-        fn who_had_access_and_is_not_lost_keeps_it(old in any_acl(), new in any_acl(), (user, groups) in any_person()) {
+        fn user_outside_the_lost_access_keeps_it(old in any_acl(), new in any_acl(), (user, groups) in any_person()) {
             if old.allows(&user, &groups) && !old.lost(&new).allows(&user, &groups) {
                 prop_assert!(new.allows(&user, &groups));
             }
@@ -517,7 +519,7 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_is_the_same_acl_to_both_parsers(acl in any_acl()) {
+        fn written_text_is_the_same_acl_to_both_parsers(acl in any_acl()) {
             prop_assert!(acl.is_canonical(&acl.canonical()) && acl.is_explicit(&acl.explicit()));
             prop_assert_eq!(acl.is_canonical(&acl.explicit()), !acl.is_nobody());
             for text in [acl.canonical(), acl.explicit()] {
@@ -528,7 +530,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_first_entry_that_matches_is_named() {
+    fn first_matching_entry_is_returned() {
         let cases: [(&str, &str, &[&str], Option<Match<'_>>); 9] = [
             ("*", "sue", &[], Some(Match::Everyone)),
             ("sue dev", "sue", &["dev"], Some(Match::User("sue"))),
@@ -548,7 +550,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_entries_are_what_the_acl_has() {
+    fn entries_equal_the_names_of_the_acl() {
         use Match::{Everyone, Group, User};
         let cases: [(&str, &[Match<'_>]); 4] = [
             ("*", &[Everyone]),

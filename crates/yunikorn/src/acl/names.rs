@@ -1,20 +1,17 @@
-//! The names that an ACL can hold, and a sorted set of them.
+//! Valid names in an ACL, and a sorted set of them.
 //!
-//! The expressions are `YuniKorn`'s own (yunikorn-core `pkg/common/security/acl.go:34-35`). They are narrower
-//! than what it accepts as the name of a submitting user (`configvalidator.go:87`): service accounts,
-//! `system:` groups and most names that an OIDC provider makes can submit, but cannot be granted anything by
-//! name.
+//! The expressions are `YuniKorn`'s (yunikorn-core `pkg/common/security/acl.go:34-35`). They are narrower
+//! than the names of submitting users (`configvalidator.go:87`): service accounts, `system:` groups and most
+//! names from OIDC providers can submit, but an ACL cannot name them.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-/// The names that `YuniKorn` accepts as a user in an ACL; it drops others in silence. ASCII, sensitive to
-/// case.
+/// Valid names of users in an ACL. `YuniKorn` silently drops other names. ASCII, case-sensitive.
 pub const USER_NAME: &str = "^[_a-zA-Z][a-zA-Z0-9_.@-]*[$]?$";
 
-/// The names that `YuniKorn` accepts as a group in an ACL; it drops others in silence. ASCII, sensitive to
-/// case.
+/// Valid names of groups in an ACL. `YuniKorn` silently drops other names. ASCII, case-sensitive.
 pub const GROUP_NAME: &str = "^[_a-zA-Z][a-zA-Z0-9_-]*$";
 
 /// Returns whether `name` matches [`USER_NAME`].
@@ -27,12 +24,12 @@ pub fn group_name_ok(name: &str) -> bool {
     is_name(name, group_byte)
 }
 
-/// Returns whether the byte is allowed in a group's name after the first.
+/// Returns whether a byte is allowed after the first byte of a group name.
 fn group_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
-/// Returns whether it is a letter or underscore, then any number of `more`.
+/// Returns whether a name is a letter or underscore followed by any number of `more`.
 pub(crate) fn is_name(name: &str, more: impl Fn(u8) -> bool) -> bool {
     match name.as_bytes() {
         [first, rest @ ..] => {
@@ -44,13 +41,13 @@ pub(crate) fn is_name(name: &str, more: impl Fn(u8) -> bool) -> bool {
 
 /// A sorted set of names.
 ///
-/// Stored as one text joined by commas, as an ACL is written: a set costs one allocation however many names
-/// it has, printing one is a copy, and a clone shares the text.
+/// The set is stored as one text joined by commas, as in an ACL. It needs only one allocation, formatting is
+/// a copy, and clones share the text.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Names(Arc<str>);
 
 impl Names {
-    /// The set of `names`, which are all valid (and so not empty and without commas).
+    /// Returns the set of `names`, which must be valid and so contain no commas and no empty name.
     pub(super) fn new<'a>(mut names: impl Iterator<Item = &'a str>) -> Self {
         match (names.next(), names.next()) {
             (None, _) => Self::default(),
@@ -73,10 +70,10 @@ impl Names {
         Self(joined.into())
     }
 
-    /// The names of a list that `accepts` matches.
+    /// Returns the names of a list that `accepts` matches.
     pub(super) fn in_list(list: &str, accepts: impl Fn(&str) -> bool) -> Self {
         let mut before = (0, "");
-        // No name is empty. Lists written by programs are usually sorted already and can be used as they are.
+        // No name is empty. Generated lists are usually sorted already and can be used unchanged.
         let is_set = Iter::new(list).all(|name| {
             let this = (start(name), name);
             accepts(name) && std::mem::replace(&mut before, this) < this
@@ -98,17 +95,17 @@ impl Names {
         self.0.is_empty()
     }
 
-    /// The names in order of their bytes.
+    /// Iterates over the names, ordered by their bytes.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         Iter::new(&self.0)
     }
 
-    /// Returns whether `name` is in the set; case matters.
+    /// Returns whether the set contains `name`, case-sensitively.
     pub fn contains(&self, name: &str) -> bool {
         self.find(name).is_some()
     }
 
-    /// The set's own copy of `name`, if it contains it. A binary search over the text.
+    /// Returns the set's own copy of `name` if it contains it. This is a binary search over the text.
     pub(super) fn find(&self, name: &str) -> Option<&str> {
         let mut left: &str = &self.0;
         while !left.is_empty() {
@@ -125,7 +122,7 @@ impl Names {
         None
     }
 
-    /// The names joined by commas, as an ACL lists them.
+    /// Returns the names joined by commas, as in an ACL.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -148,16 +145,16 @@ impl Names {
     }
 }
 
-/// The beginning of a name as a number. Two numbers that differ are in the order of their names, and are far
-/// quicker to compare.
+/// Returns the beginning of a name as a number. Different numbers have the order of their names and are much
+/// faster to compare.
 fn start(name: &str) -> u64 {
     let mut bytes = name.bytes();
     u64::from_be_bytes(std::array::from_fn(|_| bytes.next().unwrap_or_default()))
 }
 
-/// The names between the commas of a list; none of an empty one.
+/// Iterates over the names between the commas of a list. An empty list has none.
 ///
-/// [`str::split`] uses a search that is only faster for long names.
+/// [`str::split`] uses a search that is faster only for long names.
 pub(super) struct Iter<'n> {
     list: &'n str,
     left: usize,
@@ -207,7 +204,7 @@ mod tests {
         LazyLock::new(|| regex::Regex::new(GROUP_NAME).expect("an expression"));
 
     #[test]
-    fn names_are_decided_as_the_expressions_say() {
+    fn names_match_like_the_expressions() {
         let mut names: Vec<String> =
             ["", "$", "a$", "a$$", "$a", "_$", "a$b", "é", "aé", "a\n", "a.b@c-d_$"].map(Into::into).into();
         names.extend(
@@ -220,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_counted_and_taken_in_order() {
+    fn names_are_counted_and_ordered() {
         let names = Names::in_list("sue,bob,1,eve,bob", user_name_ok);
         assert_eq!(names.as_str(), "bob,eve,sue");
         let mut left = names.iter();
@@ -234,13 +231,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn random_names_are_decided_as_the_expressions_say(name in "[a-z0-9_.@$: é\n-]{0,8}") {
+        fn random_names_match_like_the_expressions(name in "[a-z0-9_.@$: é\n-]{0,8}") {
             prop_assert_eq!(user_name_ok(&name), USER.is_match(&name));
             prop_assert_eq!(group_name_ok(&name), GROUP.is_match(&name));
         }
 
         #[test]
-        fn it_is_a_set(left in proptest::collection::vec("[a-c]{1,2}", 0..8), right in proptest::collection::vec("[a-c]{1,2}", 0..8)) {
+        fn names_behave_as_a_set(left in proptest::collection::vec("[a-c]{1,2}", 0..8), right in proptest::collection::vec("[a-c]{1,2}", 0..8)) {
             let set = |names: &[String]| Names::new(names.iter().map(String::as_str));
             let model = |names: &[String]| names.iter().cloned().collect::<BTreeSet<String>>();
             let same = |names: &Names, model: &BTreeSet<String>| {

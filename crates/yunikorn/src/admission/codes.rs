@@ -1,97 +1,100 @@
-//! The codes of findings about the admission controller's keys.
+//! Codes of findings about the admission controller's keys.
 
 use go_compat::diag::Code;
 
 go_compat::codes! {
-    /// A boolean that Go does not read, so that the key has its default.
+    /// A value is not a valid boolean in Go, so the key has its default.
     pub const NOT_A_BOOLEAN: Code = Code::new(4101, "not-a-go-boolean");
-    /// An expression of a list does not compile in Go, so that the whole list is discarded for its default.
+    /// An expression does not compile in Go, so the whole list is replaced by its default.
     pub const LIST_DISCARDED: Code = Code::new(4102, "list-discarded");
-    /// A list element contains a comma, which separates elements and cannot be escaped.
+    /// A list element contains a comma. Commas separate elements and cannot be escaped.
     pub const COMMA: Code = Code::new(4103, "comma-in-expression");
-    /// A list element begins or ends with white space, which would be cut off.
+    /// A list element begins or ends with white space, which would be removed.
     pub const OUTER_SPACE: Code = Code::new(4104, "space-around-expression");
-    /// A list element is empty, which would be left out.
+    /// A list element is empty and would be ignored.
     pub const EMPTY: Code = Code::new(4105, "empty-expression");
-    /// An expression that looks like a name or the end of one matches anywhere in a name.
+    /// An expression without anchors matches anywhere in a name.
     pub const UNANCHORED: Code = Code::new(4106, "unanchored-expression");
     /// An expression matches every name.
     pub const MATCHES_ALL: Code = Code::new(4107, "expression-matches-all");
-    /// A list that Go may or may not compile: its meaning is not known here.
+    /// It is unknown whether Go compiles all expressions of a list, so the effective list is unknown.
     pub const LIST_UNDECIDED: Code = Code::new(4108, "list-undecided");
-    /// A count was cut in two at its comma: `a{1` and `3}`, which match these characters literally.
+    /// The comma in a repetition count splits the expression into parts such as `a{1` and `3}`, which match
+    /// literally.
     pub const COUNT_CUT: Code = Code::new(4109, "count-cut-at-comma");
-    /// An expression that looks like a prefix is closed with `$`, and so matches nothing longer than itself.
+    /// An expression looks like a prefix but ends in `$`, so it matches nothing longer than itself.
     pub const CLOSED_PREFIX: Code = Code::new(4110, "closed-prefix");
-    /// In `^a|b$` the first alternative has no end and the last one no start.
+    /// In `^a|b$` the first alternative has no end anchor and the last one no start anchor.
     pub const SPLIT_ANCHORS: Code = Code::new(4111, "split-anchors");
-    /// The namespace of a service account is not closed with `:`, so that other namespaces that begin alike
-    /// match too. `:*` does not close it: it is any number of colons, or none.
+    /// The namespace of a service account does not end with `:`, so the expression also matches namespaces
+    /// with the same prefix. `:*` does not end it, because it matches any number of colons, including zero.
     pub const OPEN_NAMESPACE: Code = Code::new(4112, "open-namespace");
-    /// A list has more expressions than are checked.
+    /// A list has more expressions than can be checked.
     pub const TOO_MANY: Code = Code::new(4113, "too-many-expressions");
 
-    /// An entry of `systemUsers` or `externalUsers` is a service account outside of kube-system.
+    /// An entry of `systemUsers` or `externalUsers` is a service account outside kube-system.
     ///
-    /// Such an account is on a list because it makes pods in other people's names: it takes the annotation
-    /// `user.info` from objects of its own kinds, such as a `SparkApplication`. So everyone who may create or
-    /// change one of these submits as anyone. An account in `operators` of `userInfo` needs no such entry:
-    /// with `mode: Enforce` and profile `strict` it passes on the name in the object that owns the pod, and
-    /// sets no other. An entry that matches one of `operators` is not reported, because `YuniKorn`'s own
-    /// admission controller needs it. A trusted account that reads no objects, but runs programs that others
-    /// write, cannot be limited like this.
+    /// Such an account is on a list because it creates pods for other users: it copies the annotation
+    /// `user.info` from objects of its own kinds, such as a `SparkApplication`. Anyone who can create or
+    /// change such an object can therefore submit as anyone. If the account is in `operators` of `userInfo`,
+    /// it needs no entry here: with `mode: Enforce` and profile `strict`, it can only pass on the name in the
+    /// object that owns the pod. An entry that matches one of `operators` is not reported, because
+    /// `YuniKorn`'s admission controller needs it. An account that reads no objects but runs code written by
+    /// others cannot be restricted in this way.
     pub const UNGUARDED_ACCOUNT: Code = Code::new(4114, "unguarded-account");
     /// An entry of `systemUsers` or `externalUsers` matches every service account of kube-system.
     ///
-    /// That is `YuniKorn`'s default for `systemUsers`. Seven controllers of Kubernetes copy pod templates,
-    /// whose `user.info` was checked before. Add-ons in kube-system may make pods from other objects that
-    /// tenants write, and are trusted as well. Name the seven, as the help does.
+    /// This is `YuniKorn`'s default for `systemUsers`. Seven Kubernetes controllers copy pod templates whose
+    /// `user.info` has already been checked. However, add-ons in kube-system may create pods from other
+    /// objects that tenants write, and the entry trusts them as well. List only the seven controllers, as
+    /// shown in the help.
     pub const ALL_OF_KUBE_SYSTEM: Code = Code::new(4115, "all-of-kube-system");
-    /// The pods of a namespace that name no application share one, while the user of each pod is checked.
+    /// Pods that name no application share one per namespace, although the user of each pod is checked.
     ///
-    /// They are all in `yunikorn-<namespace>-autogen`, as long as
-    /// `admissionController.filtering.generateUniqueAppId` is not `true`: queue and user are those of the
-    /// first of them, and `YuniKorn` looks at no ACL for the others. With `true` each of them is an
-    /// application of its own.
+    /// They all belong to `yunikorn-<namespace>-autogen` unless
+    /// `admissionController.filtering.generateUniqueAppId` is `true`. The first pod determines the queue and
+    /// the user, and `YuniKorn` checks no ACL for the others. With `true`, each pod is a separate
+    /// application.
     pub const SHARED_APPLICATION: Code = Code::new(4116, "shared-application");
-    /// With `bypassAuth: true` every user may set `user.info`, and so submits as anyone.
+    /// With `bypassAuth: true`, every user can set `user.info` and so submit as anyone.
     ///
-    /// `YuniKorn`'s admission controller then neither checks the annotation nor adds it, and the user-info
-    /// webhook lets everyone write it, too. What the lists name makes no difference.
+    /// `YuniKorn`'s admission controller does not check or add the annotation, and the user-info webhook also
+    /// lets everyone write it. The lists have no effect.
     pub const BYPASS_AUTH: Code = Code::new(4117, "bypass-auth");
-    /// An expression of `externalGroups` matches a group of everyone, or of every service account of a
-    /// cluster or a namespace.
+    /// An expression of `externalGroups` matches a group that contains everyone, or every service account of
+    /// a cluster or a namespace.
     ///
-    /// All who are in the group submit as anyone. Kubernetes puts everyone who has logged in into
+    /// All members of the group can submit as anyone. Kubernetes puts every authenticated user into
     /// `system:authenticated`, everyone else into `system:unauthenticated`, and each service account into
-    /// `system:serviceaccounts` and a group for its namespace. Anyone who may create a pod in a namespace
-    /// acts as its service accounts.
+    /// `system:serviceaccounts` and a group for its namespace. Anyone who can create a pod in a namespace can
+    /// act as its service accounts.
     pub const GROUP_OF_EVERYONE: Code = Code::new(4118, "group-of-everyone");
     /// `trustControllers: true` without `systemUsers` trusts every account of kube-system, and nothing checks
-    /// what they copy from changed workloads.
+    /// `user.info` when a workload is updated.
     ///
-    /// `YuniKorn`'s admission controller checks a Deployment, and the other kinds that it knows, at creation
-    /// alone. Anyone who may change one writes any name into its pod template, and the trusted controller
-    /// copies it to a pod. `userInfo` of the `AdmissionPolicy` checks changes, too, with `mode: Enforce` and
-    /// profile `strict`. Where `trustControllers` is not set either, `YuniKorn`'s default is the same, which
-    /// is not reported.
+    /// `YuniKorn`'s admission controller checks Deployments and the other kinds it supports only when they
+    /// are created. Anyone who can update one can write any name into its pod template, and the trusted
+    /// controller copies it to a pod. With `mode: Enforce` and profile `strict`, `userInfo` of the
+    /// `AdmissionPolicy` checks updates, too. If `trustControllers` is not set either, `YuniKorn`'s default
+    /// has the same effect, which is not reported.
     pub const UNCHECKED_COPIES: Code = Code::new(4119, "unchecked-copies");
     /// An expression of `externalUsers` or `externalGroups` matches a user or a group that ACLs of queues
     /// name.
     ///
-    /// These lists are for front ends such as Livy, which pass on the names of their users. A user or group
-    /// on a list writes any name into `user.info`, also an administrator's, and so submits to every queue. An
-    /// ACL is enough to use a queue: remove the name from the list. A name that may submit to root is not
-    /// reported.
+    /// These lists are for front ends such as Livy, which pass on the names of their users. A listed user or
+    /// group can write any name into `user.info`, including an administrator's, and so submit to every queue.
+    /// Access to a queue only requires an ACL: remove the name from the list. A name that may submit to root
+    /// is not reported.
     pub const TENANT_TRUSTED: Code = Code::new(4120, "tenant-trusted");
-    /// An expression of `systemUsers` or `externalUsers` matches `system:anonymous`, the name of every
-    /// request without a login.
+    /// An expression of `systemUsers` or `externalUsers` matches `system:anonymous`, the user of every
+    /// unauthenticated request.
     ///
-    /// If such requests may create pods, everyone who reaches the API server submits as anyone.
+    /// If such requests can create pods, everyone who reaches the API server can submit as anyone.
     pub const ANONYMOUS_TRUSTED: Code = Code::new(4121, "anonymous-trusted");
-    /// A `*` in an expression is written as in a shell, which reads it as any text.
+    /// An expression uses `*` like a shell pattern.
     ///
-    /// In a regular expression it repeats what precedes it, from zero times on: `team-*` is `team` with any
-    /// number of dashes. Write `.*` for any text. At the end of an expression without `$` nothing is needed.
+    /// In a regular expression, `*` repeats the preceding item zero or more times: `team-*` is `team`
+    /// followed by any number of dashes. Write `.*` for any text. At the end of an expression without `$`,
+    /// nothing is needed.
     pub const SHELL_PATTERN: Code = Code::new(4122, "shell-pattern");
 }

@@ -1,4 +1,4 @@
-//! The admission controller's configuration as far as it decides about `user.info`.
+//! The admission controller's settings that affect `user.info`.
 
 use std::fmt;
 
@@ -15,20 +15,20 @@ use go_compat::diag::{Diagnostic, Span, quoted};
 use go_compat::go_bool::go_bool;
 use go_compat::go_regex::GoRegex;
 
-/// The admission controller's configuration, read from the merged ConfigMaps.
+/// The admission controller's configuration, from the merged ConfigMaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conf {
-    /// The `accessControl` keys: they decide who may set `user.info`.
+    /// The `accessControl` keys, which control who may set `user.info`.
     pub access: AccessControl,
-    /// The `filtering` keys: they decide in which namespaces the admission controller acts.
+    /// The `filtering` keys, which select the namespaces that the admission controller handles.
     pub filtering: Filtering,
-    /// The `YuniKorn` version that runs; not among the keys.
+    /// The running version of `YuniKorn`, which is not a key.
     pub version: Version,
 }
 
 impl Conf {
-    /// Reads the keys of the merged ConfigMaps (`am_conf.go:286-333`). A key that cannot be read has its
-    /// default, and is reported as an error. Spans are in the key's value; the message names the key.
+    /// Parses the keys of the merged ConfigMaps (`am_conf.go:286-333`). An invalid key has its default and is
+    /// reported as an error. Spans are in the value of the key that the message names.
     pub fn from_keys(keys: &Texts, version: Version) -> (Self, Vec<Diagnostic>) {
         let (access, mut found) = AccessControl::from_keys(keys);
         let (filtering, more) = Filtering::from_keys(keys);
@@ -37,16 +37,16 @@ impl Conf {
     }
 }
 
-// The access keys: they decide who may set the annotation `yunikorn.apache.org/user.info`.
+// The access keys, which control who may set the annotation `yunikorn.apache.org/user.info`.
 
 /// The keys as the admission controller reads them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessControl {
-    /// True if nothing is checked and nothing injected.
+    /// True if nothing is checked or injected.
     pub bypass_auth: bool,
-    /// True if [`Self::system_users`] counts.
+    /// True if [`Self::system_users`] may set `user.info`.
     pub trust_controllers: bool,
-    /// The users that controllers run as.
+    /// The users of controllers.
     pub system_users: PatternList,
     /// Users that may set `user.info`.
     pub external_users: PatternList,
@@ -54,25 +54,25 @@ pub struct AccessControl {
     pub external_groups: PatternList,
 }
 
-/// The answer to whether somebody may set `user.info`.
+/// Whether a user may set `user.info`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
-    /// Yes, with the expression that matched.
+    /// Allowed by an expression.
     Allowed(Allowed),
-    /// No: no list that counts names the user or a group.
+    /// No list in force matches the user or a group.
     Denied,
-    /// No list that is known allows it, and the list of this key is not known.
+    /// No known list allows it, and the content of the list of this key is unknown.
     Unknown(&'static str),
 }
 
-/// The reason why somebody may set `user.info`: the expression that matched, and the name it matched.
+/// The reason why a user may set `user.info`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowed {
     /// The key of the list that contains the expression.
     pub list: &'static str,
     /// The expression that matched.
     pub pattern: String,
-    /// The user or group that it matched.
+    /// The user or group that matched.
     pub name: String,
 }
 
@@ -83,9 +83,8 @@ impl fmt::Display for Allowed {
 }
 
 impl AccessControl {
-    /// Reads the keys of the merged ConfigMaps. A key that cannot be read has its default, and is reported as
-    /// an error; a key whose meaning is not known here is an error too. Spans are in the key's value; the
-    /// message names the key.
+    /// Parses the keys of the merged ConfigMaps. An invalid key has its default and is reported as an error;
+    /// so is a key whose meaning is unknown. Spans are in the value of the key that the message names.
     pub fn from_keys(keys: &Texts) -> (Self, Vec<Diagnostic>) {
         let mut found = Vec::new();
         let bypass_auth = read_flag(keys, BYPASS_AUTH, false, &mut found);
@@ -101,9 +100,9 @@ impl AccessControl {
         (control, found)
     }
 
-    /// Returns whether this user in these groups may set `user.info`, and by which expression (k8shim
-    /// `metadata/usergroup.go`, `IsAnnotationAllowed`). `bypass_auth` is not considered here, because with it
-    /// no check is made.
+    /// Returns whether this user in these groups may set `user.info`, and which expression allows it (k8shim
+    /// `metadata/usergroup.go`, `IsAnnotationAllowed`). `bypass_auth` is ignored here, because it disables
+    /// this check.
     pub fn is_annotation_allowed<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> Access {
         let groups: Vec<_> = groups.iter().map(AsRef::as_ref).collect();
         let lists = [
@@ -116,7 +115,7 @@ impl AccessControl {
             if let Some(allowed) = first_match(list, patterns, &names) {
                 return Access::Allowed(allowed);
             }
-            // A list that no name is checked against decides nothing, known or not.
+            // An unknown list decides nothing if there are no names to check.
             if verdict == Access::Denied && !patterns.is_known() && !names.is_empty() {
                 verdict = Access::Unknown(list);
             }
@@ -124,13 +123,13 @@ impl AccessControl {
         verdict
     }
 
-    /// Returns whether this user in these groups certainly may set `user.info`.
+    /// Returns whether this user in these groups is certain to be allowed to set `user.info`.
     pub fn may_set_names<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> bool {
         self.bypass_auth || matches!(self.is_annotation_allowed(user, groups), Access::Allowed(_))
     }
 }
 
-/// The first expression that matches a name, and the first name it matches.
+/// Returns the first expression that matches a name, with the first name that it matches.
 fn first_match(list: &'static str, patterns: &PatternList, names: &[&str]) -> Option<Allowed> {
     patterns.patterns().iter().find_map(|pattern| {
         let name = names.iter().find(|name| pattern.is_match(name))?;
@@ -138,48 +137,48 @@ fn first_match(list: &'static str, patterns: &PatternList, names: &[&str]) -> Op
     })
 }
 
-/// Reads a boolean key. A value that Go does not read becomes the default and is reported.
+/// Parses a boolean key. An invalid value is reported and replaced by the default.
 fn read_flag(keys: &Texts, key: &str, default: bool, found: &mut Vec<Diagnostic>) -> bool {
     let Some(text) = keys.get(key) else { return default };
     go_bool(text).unwrap_or_else(|| {
         let shown = quoted(text);
         let message =
-            format!("{key}: {shown} is no boolean as Go reads one, so the default `{default}` is in force");
+            format!("{key}: {shown} is not a valid boolean in Go, so the default `{default}` is in force");
         let finding = Diagnostic::error(NOT_A_BOOLEAN, message).at(Span::new(0, text.len()));
         found.push(finding.help("write \"true\" or \"false\""));
         default
     })
 }
 
-// The `admissionController.filtering.*` keys: they select the namespaces whose pods go to `YuniKorn`, and
-// those whose pods get an application ID.
+// The `admissionController.filtering.*` keys, which select the namespaces whose pods `YuniKorn` schedules,
+// and the namespaces whose pods get an application ID.
 
 /// The keys as the admission controller reads them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filtering {
-    /// Namespaces whose pods go to `YuniKorn`; empty means all.
+    /// Namespaces whose pods `YuniKorn` schedules. An empty list selects all.
     pub process: PatternList,
-    /// Namespaces whose pods do not go to `YuniKorn`.
+    /// Namespaces whose pods `YuniKorn` does not schedule.
     pub bypass: PatternList,
-    /// Namespaces whose pods get an application ID; empty means all.
+    /// Namespaces whose pods get an application ID. An empty list selects all.
     pub label: PatternList,
     /// Namespaces whose pods do not get an application ID.
     pub no_label: PatternList,
-    /// True if each pod without an application ID gets one of its own.
+    /// True if each pod without an application ID gets a separate one.
     pub generate_unique_app_id: bool,
 }
 
-/// An answer about a namespace, with its reason.
+/// Whether a namespace is selected, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// True if the namespace is chosen.
+    /// True if the namespace is selected.
     pub yes: bool,
-    /// The reason for the answer, as the end of a sentence.
+    /// The reason, worded as the end of a sentence.
     pub because: String,
 }
 
 impl Filtering {
-    /// Reads the keys of the merged ConfigMaps, as [`super::AccessControl::from_keys`] does.
+    /// Parses the keys of the merged ConfigMaps, like [`super::AccessControl::from_keys`].
     pub fn from_keys(keys: &Texts) -> (Self, Vec<Diagnostic>) {
         let mut found = Vec::new();
         let generate_unique_app_id =
@@ -195,28 +194,29 @@ impl Filtering {
         (filtering, found)
     }
 
-    /// Returns whether pods of a namespace with these annotations go to `YuniKorn`
+    /// Returns whether `YuniKorn` schedules the pods of a namespace with these annotations
     /// (`admission_controller.go:539-545`).
     ///
     /// # Errors
-    /// The key of the list that decides but whose content is not known.
+    /// The key of the list that decides if its content is unknown.
     pub fn processes(&self, namespace: &str, annotations: &Texts) -> Result<Choice, &'static str> {
         let lists = [(PROCESS_NAMESPACES, &self.process), (BYPASS_NAMESPACES, &self.bypass)];
         annotated(annotations, ENABLE_YUNIKORN).map_or_else(|| select(namespace, lists), Ok)
     }
 
-    /// Returns whether pods of a namespace with these annotations get an application ID
+    /// Returns whether the pods of a namespace with these annotations get an application ID
     /// (`admission_controller.go:551-557`).
     ///
     /// # Errors
-    /// The key of the list that decides but whose content is not known.
+    /// The key of the list that decides if its content is unknown.
     pub fn labels(&self, namespace: &str, annotations: &Texts) -> Result<Choice, &'static str> {
         let lists = [(LABEL_NAMESPACES, &self.label), (NO_LABEL_NAMESPACES, &self.no_label)];
         annotated(annotations, GENERATE_APP_ID).map_or_else(|| select(namespace, lists), Ok)
     }
 }
 
-/// Returns whether the namespace is selected: not excluded, and among the chosen ones if there are any.
+/// Returns whether a namespace is selected, that is, not excluded and either in the list or the list is
+/// empty.
 fn select(
     namespace: &str,
     [(chosen_key, chosen), (excluded_key, excluded)]: [(&'static str, &PatternList); 2],
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn decides_as_the_admission_controller_does() {
+    fn decisions_equal_the_admission_controllers() {
         let text = include_str!("../../../../tests/vectors/yunikorn-access-control.json");
         let vectors: serde_json::Value = serde_json::from_str(text).unwrap();
         let rows = vectors["rows"].as_array().unwrap();
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_neither_allowed_nor_denied_unless_another_list_allows() {
+    fn unknown_list_is_undecided_unless_another_list_allows() {
         let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
         let keys = [(SYSTEM_USERS, deep.as_str()), (EXTERNAL_USERS, "^ext$")];
         let (control, found) = read(&keys);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_names_the_first_expression_that_matches() {
+    fn reason_contains_the_first_matching_expression() {
         let (control, _) = read(&[(EXTERNAL_GROUPS, "^b$,^a$")]);
         let Access::Allowed(allowed) = control.is_annotation_allowed("alice", &["a", "b"]) else { panic!() };
         assert_eq!(
@@ -309,14 +309,14 @@ mod tests {
     }
 
     #[test]
-    fn defaults_trust_the_controllers_of_kube_system_only() {
+    fn defaults_trust_only_controllers_of_kube_system() {
         assert_eq!(allowed(&[], CONTROLLER, &[]), Some(SYSTEM_USERS));
         assert_eq!(allowed(&[], "alice", &["system:masters"]), None);
         assert!(!read(&[]).0.bypass_auth);
     }
 
     #[test]
-    fn an_empty_list_trusts_nobody_and_a_word_go_does_not_know_is_the_default() {
+    fn empty_list_trusts_nobody_and_invalid_boolean_is_the_default() {
         assert_eq!(allowed(&[(SYSTEM_USERS, "")], CONTROLLER, &[]), None);
         assert_eq!(allowed(&[(TRUST_CONTROLLERS, "false")], CONTROLLER, &[]), None);
         let (control, found) = read(&[(TRUST_CONTROLLERS, "no"), (BYPASS_AUTH, "yes")]);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bad_expression_brings_the_default_back() {
+    fn invalid_expression_restores_the_default() {
         let keys = [(SYSTEM_USERS, "^robot$,("), (EXTERNAL_USERS, "^alice$,[")];
         assert_eq!(allowed(&keys, CONTROLLER, &[]), Some(SYSTEM_USERS));
         assert_eq!(allowed(&keys, "robot", &[]), None);
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excluded_namespace_is_excluded_and_an_empty_list_chooses_all() {
+    fn excluded_namespace_is_excluded_and_empty_list_selects_all() {
         let all = "admissionController.filtering.processNamespaces is empty, which means all";
         assert_eq!(why(&[], "ns"), (true, all.into()));
         let bypassed = "`^kube-system$` of admissionController.filtering.bypassNamespaces matches it";
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn an_annotation_overrides_the_lists() {
+    fn annotation_overrides_the_lists() {
         let filtering = filtering(&[]);
         for (value, expected) in [("true", true), ("True", false), ("false", false), ("", false)] {
             let annotations = BTreeMap::from([(ENABLE_YUNIKORN.to_owned(), value.to_owned())]);
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_not_known_decides_only_where_the_other_does_not() {
+    fn unknown_list_decides_only_if_the_other_does_not() {
         let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
         let none = BTreeMap::new();
         let unknown = filtering(&[(PROCESS_NAMESPACES, &deep), (BYPASS_NAMESPACES, "^b$")]);

@@ -1,6 +1,7 @@
-//! Lists of regular expressions as the admission controller reads them (`am_conf.go:364-411`): separated by
-//! commas that cannot be escaped, white space around elements cut off, empty ones left out, and **all** of
-//! them discarded for the default when one does not compile. They match anywhere in a name.
+//! Lists of regular expressions, parsed like the admission controller does (`am_conf.go:364-411`). Commas
+//! separate the elements and cannot be escaped. White space around elements is removed, and empty elements
+//! are ignored. If one element does not compile, the default replaces **all** of them. Expressions match
+//! anywhere in a name.
 
 use super::codes::{COMMA, COUNT_CUT, EMPTY, LIST_DISCARDED, LIST_UNDECIDED, OUTER_SPACE, TOO_MANY};
 use super::keys::default_text;
@@ -12,16 +13,16 @@ use go_compat::go_regex::{GoRegex, is_undecided};
 /// A list as the admission controller reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PatternList {
-    /// These expressions, in order.
+    /// The expressions, in order.
     Known(Vec<GoRegex>),
-    /// A text was given whose effect is not known here: the admission controller uses its expressions, or the
+    /// The effect of the text is unknown: the admission controller uses either its expressions or the
     /// default.
     Unknown,
 }
 
 impl PatternList {
-    /// Reads the text of a list, `None` where its key is absent, and reports what is odd about it. Spans are
-    /// in the text; the message names the key.
+    /// Parses the text of a list (`None` if the key is missing) and reports findings. Spans are in the text;
+    /// the message names the key.
     pub fn read(key: &str, text: Option<&str>) -> (Self, Vec<Diagnostic>) {
         let Some(text) = text else { return (Self::default_of(key), Vec::new()) };
         let elements: Vec<_> = elements(text).take(MAX_EXPRESSIONS + 1).collect();
@@ -54,26 +55,26 @@ impl PatternList {
         (Self::Known(patterns.into_iter().map(|(_, regex)| regex).collect()), found)
     }
 
-    /// Reads the list of a key, and adds what is odd about it.
+    /// Parses the list of a key, and appends the findings.
     pub(super) fn of_key(keys: &Texts, key: &str, found: &mut Vec<Diagnostic>) -> Self {
         let (list, findings) = Self::read(key, keys.get(key).map(String::as_str));
         found.extend(findings);
         list
     }
 
-    /// The list where its key is absent.
+    /// Returns the list that is in force if the key is missing.
     fn default_of(key: &str) -> Self {
         let compiled: Result<Vec<_>, _> =
             elements(default_text(key)).map(|element| GoRegex::new(element.text)).collect();
         compiled.map_or(Self::Unknown, Self::Known)
     }
 
-    /// The first expression that matches somewhere in `name`; none when the list is not known.
+    /// Returns the first expression that matches somewhere in `name`. An unknown list matches nothing.
     pub fn matching(&self, name: &str) -> Option<&GoRegex> {
         self.patterns().iter().find(|pattern| pattern.is_match(name))
     }
 
-    /// The expressions in order; none when the list is not known.
+    /// Returns the expressions in order. An unknown list has none.
     pub fn patterns(&self) -> &[GoRegex] {
         match self {
             Self::Known(patterns) => patterns,
@@ -81,25 +82,25 @@ impl PatternList {
         }
     }
 
-    /// Returns the spans of the elements in the text of a list, in the order of its expressions.
+    /// Returns the spans of a list's elements, in the order of its expressions.
     pub fn spans(text: &str) -> impl Iterator<Item = Span> {
         elements(text).map(|element| Span::new(element.at, element.at + element.text.len()))
     }
 
-    /// Returns whether the list that the admission controller uses is known.
+    /// Returns whether the effective list is known.
     pub fn is_known(&self) -> bool {
         matches!(self, Self::Known(_))
     }
 }
 
-/// An element of a list without the white space around it, and its offset in the list's text.
+/// A trimmed list element and its offset in the text of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Element<'t> {
     at: usize,
     text: &'t str,
 }
 
-/// The elements of a list's text that are not empty.
+/// Splits the text of a list into its elements, without the empty ones.
 fn elements(text: &str) -> impl Iterator<Item = Element<'_>> {
     let mut at = 0;
     text.split(',').filter_map(move |part| {
@@ -110,17 +111,17 @@ fn elements(text: &str) -> impl Iterator<Item = Element<'_>> {
     })
 }
 
-const UNDECIDED: &str = "so it is not known which list is in force";
+const UNDECIDED: &str = "so it is unknown which list is in force";
 
 fn discarded_text(key: &str) -> String {
     let default = match default_text(key) {
         "" => "an empty list".to_owned(),
         text => format!("the default {}", quoted(text)),
     };
-    format!("so the whole list is discarded and {default} is in force")
+    format!("so the whole list is ignored and {default} is in force")
 }
 
-/// A refused expression as a finding about the list.
+/// Converts the refusal of an expression into a finding about the list.
 fn not_in_force(key: &str, code: Code, effect: &str, refusal: Diagnostic, at: usize) -> Diagnostic {
     let message = format!("{}, {effect}", refusal.message);
     placed(key, Diagnostic { code, message, ..refusal }, at)
@@ -132,13 +133,13 @@ fn too_many(key: &str, span: Span) -> Diagnostic {
     placed(key, finding, 0)
 }
 
-/// A finding about the element at `at` as one about the list.
+/// Converts a finding about the element at `at` into a finding about the list.
 fn placed(key: &str, finding: Diagnostic, at: usize) -> Diagnostic {
     let span = finding.span.map(|span| span.shifted(at));
     finding.of_field(key).at(span)
 }
 
-/// Counts like `{1,3}` that the comma in them has cut in two. What is left is literal text to Go.
+/// Reports repetition counts such as `{1,3}` that are split at their comma. Go matches the pieces literally.
 fn cut_counts(key: &str, elements: &[Element<'_>]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for [left, right] in elements.array_windows() {
@@ -146,7 +147,7 @@ fn cut_counts(key: &str, elements: &[Element<'_>]) -> Vec<Diagnostic> {
             continue;
         };
         let message = format!(
-            "the comma cuts {} in two: {} and {}, which match these characters literally",
+            "the comma splits {} into {} and {}, which match literally",
             quoted(&format!("{before},{behind}")),
             quoted(left.text),
             quoted(right.text),
@@ -158,28 +159,29 @@ fn cut_counts(key: &str, elements: &[Element<'_>]) -> Vec<Diagnostic> {
     found
 }
 
-/// A count that is open at the end of the text: `{1`.
+/// Returns the unclosed count at the end of the text: `{1`.
 fn open_count(text: &str) -> Option<&str> {
     let (_, digits) = text.rsplit_once('{')?;
     let is_count = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_count.then(|| text.get(text.len() - digits.len() - 1..)).flatten()
 }
 
-/// A count that is closed at the start of the text: `3}` or `}`.
+/// Returns the rest of a count at the start of the text: `3}` or `}`.
 fn closed_count(text: &str) -> Option<&str> {
     let (digits, _) = text.split_once('}')?;
     let is_count = digits.bytes().all(|byte| byte.is_ascii_digit());
     is_count.then(|| text.get(..=digits.len())).flatten()
 }
 
-// Lists of regular expressions written so that they are read as they were meant.
+// Lists of regular expressions, rendered so that the admission controller reads them as intended.
 
-/// Renders the text for a list of expressions, with the findings about each: `None` when one of them is an
-/// error. Spans are within the element, which the message quotes. The text reads back as exactly the same
-/// list.
+/// Renders the text of a list of expressions, with the findings about each. Returns `None` for the text if a
+/// finding is an error. Spans are within the element that the message quotes. Parsing the text gives exactly
+/// the same list.
 pub fn render_list(elements: &[String]) -> (Option<String>, Vec<Diagnostic>) {
     if elements.len() > MAX_EXPRESSIONS {
-        let message = format!("the list has {} expressions, more than {MAX_EXPRESSIONS}", elements.len());
+        let message =
+            format!("the list has {} expressions; the maximum is {MAX_EXPRESSIONS}", elements.len());
         return (None, vec![Diagnostic::error(TOO_MANY, message).help("join them, as in `^(a|b)$`")]);
     }
     let found: Vec<_> = elements.iter().flat_map(|element| check(element)).collect();
@@ -187,18 +189,18 @@ pub fn render_list(elements: &[String]) -> (Option<String>, Vec<Diagnostic>) {
     (text, found)
 }
 
-/// Reports what is wrong or odd with one element.
+/// Reports errors and likely mistakes in one element.
 fn check(element: &str) -> Vec<Diagnostic> {
     let whole = Span::new(0, element.len());
     let trimmed = element.trim();
     if trimmed.is_empty() {
-        let message = format!("the expression {} is empty, and would be left out", quoted(element));
+        let message = format!("the expression {} is empty and would be ignored", quoted(element));
         return vec![Diagnostic::error(EMPTY, message).at(whole).help("remove it; an empty list is `[]`")];
     }
     let mut found = Vec::new();
     if trimmed != element {
-        let message = format!("the spaces around the expression {} would be cut off", quoted(element));
-        let help = "remove them; a space that is meant is `[ ]`";
+        let message = format!("the spaces around the expression {} would be removed", quoted(element));
+        let help = "remove them, or write a literal space as `[ ]`";
         let at = trailing_space(element);
         let replacement = element.get(at.start..at.end).map(|space| Replacement::new(space, ""));
         found.push(Diagnostic::error(OUTER_SPACE, message).at(at).help(help).replace(replacement));
@@ -214,7 +216,7 @@ fn check(element: &str) -> Vec<Diagnostic> {
     found
 }
 
-/// The white space at the start, or else at the end.
+/// Returns the span of the leading white space, or else of the trailing white space.
 fn trailing_space(element: &str) -> Span {
     match element.len() - element.trim_start().len() {
         0 => Span::new(element.trim_end().len(), element.len()),
@@ -228,21 +230,21 @@ fn comma(element: &str) -> Diagnostic {
         (count.span, format!("write {} without a comma: `{}`", quoted(&count.written), count.instead))
     } else {
         let at = element.find(',').unwrap_or_default();
-        let help = "write two elements; a comma that is meant is `\\x2C`, also in `[…]`".to_owned();
+        let help = "write two elements, or write a literal comma as `\\x2C`, even inside `[…]`".to_owned();
         (Span::new(at, at + 1), help)
     };
     Diagnostic::error(COMMA, message).at(span).help(help)
 }
 
-/// A count that contains a comma, with the atom it counts.
+/// A count that contains a comma, with the atom it repeats.
 struct Count {
     span: Span,
     written: String,
     instead: String,
 }
 
-/// The first count of an element, if its first comma is in one and the counted atom is certain. With
-/// `instead` in place of `written` the element is valid and means the same.
+/// Returns the first count of an element, if the first comma is in it and the repeated atom is certain. The
+/// element stays valid and keeps its meaning if `instead` replaces `written`.
 fn count_with_comma(element: &str) -> Option<Count> {
     let (before, behind) = element.split_once(',')?;
     let (counted, min) = before.rsplit_once('{')?;
@@ -257,7 +259,7 @@ fn count_with_comma(element: &str) -> Option<Count> {
     offered.then(|| Count { span: Span::new(counted.len(), end), written, instead })
 }
 
-/// `atom{min,max}` without its comma; an empty `max` is none.
+/// Returns `atom{min,max}` without its comma. An empty `max` means no limit.
 fn without_comma(atom: &str, min: u32, max: &str) -> Option<String> {
     if max.is_empty() {
         return Some(format!("{}{atom}*", copies(atom, min)));
@@ -268,14 +270,14 @@ fn without_comma(atom: &str, min: u32, max: &str) -> Option<String> {
     })
 }
 
-/// A limit of a count. Written with a sign or a leading zero it is none, and the braces are literals (Go
-/// `regexp/syntax/parse.go` `parseInt`).
+/// Parses a limit of a count. With a sign or a leading zero it is not a limit, and the braces are literals
+/// (Go `regexp/syntax/parse.go` `parseInt`).
 fn limit(text: &str) -> Option<u32> {
     let limit: u32 = text.parse().ok()?;
     (limit.to_string() == text).then_some(limit)
 }
 
-/// The given number of copies of an expression, written without a comma.
+/// Returns a number of copies of an expression, written without a comma.
 fn copies(expression: &str, count: u32) -> String {
     match count {
         0 => String::new(),
@@ -284,27 +286,27 @@ fn copies(expression: &str, count: u32) -> String {
     }
 }
 
-/// The atom that a count after `text` applies to: the last group, class, escape or character. `None` where
-/// this is not easy to decide.
+/// Returns the atom that a count after `text` would repeat: the last group, class, escape or character.
+/// Returns `None` if this is hard to determine.
 fn last_atom(text: &str) -> Option<&str> {
     let last = text.chars().next_back()?;
     let start = match last {
         ')' => text.rfind('(')?,
         ']' => text.rfind('[')?,
-        // An open class has no end here, and a lone brace no beginning.
+        // An open class has no end here, and a lone brace has no start.
         '}' | '[' => return None,
         _ => text.len() - last.len_utf8(),
     };
     let (before, atom) = text.split_at_checked(start)?;
-    // It may be in a class, or be quoted.
+    // It may be in a class or quoted.
     if before.contains('[') || before.contains("\\Q") {
         return None;
     }
     if matches!(last, ')' | ']') {
         return (!before.ends_with('\\') && is_plain(atom)).then_some(atom);
     }
-    // An odd number of backslashes makes it an escape; one further before may be the start of a longer
-    // escape, as in `\x2C`, `\101` and `\pN`.
+    // An odd number of backslashes makes it an escape. An escape may also begin earlier, as in `\x2C`, `\101`
+    // and `\pN`.
     let escapes = before.chars().rev().take_while(|c| *c == '\\').count();
     match escapes % 2 {
         // After `\Q` everything is literal.
@@ -313,8 +315,8 @@ fn last_atom(text: &str) -> Option<&str> {
     }
 }
 
-/// Returns whether a group or class begins and ends where it seems to, and may be written twice: a named
-/// group may not, and flags count nothing.
+/// Returns whether a group or class begins and ends where it seems to and can be repeated in the text. A
+/// named group cannot, and flags repeat nothing.
 fn is_plain(atom: &str) -> bool {
     let inside = atom.get(1..atom.len() - 1).unwrap_or_default();
     let flagged = atom.starts_with("(?") && !atom.starts_with("(?:");
@@ -339,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn commas_separate_and_spaces_and_empty_elements_go() {
+    fn list_is_split_at_commas_and_trimmed() {
         let rows: [(&str, &[&str]); 8] = [
             ("", &[]),
             (" , ,,", &[]),
@@ -356,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_key_is_the_default_and_an_empty_one_an_empty_list() {
+    fn missing_key_is_the_default_and_empty_key_an_empty_list() {
         let default = PatternList::read(SYSTEM_USERS, None).0;
         assert_eq!(
             default.patterns().first().map(GoRegex::as_str),
@@ -367,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bad_expression_discards_the_list_and_every_bad_one_is_reported() {
+    fn invalid_expressions_discard_the_list_and_are_all_reported() {
         let text = "^a$, (b , c**";
         let (list, found) = read(text);
         assert_eq!(list, ["^system:serviceaccount:kube-system:"]);
@@ -378,12 +380,12 @@ mod tests {
         assert_eq!(
             found[0].message,
             "admissionController.accessControl.systemUsers: `(` is not closed with `)`, so the whole list is \
-             discarded and the default `^system:serviceaccount:kube-system:` is in force"
+             ignored and the default `^system:serviceaccount:kube-system:` is in force"
         );
     }
 
     #[test]
-    fn what_is_not_decided_makes_the_list_unknown_unless_go_discards_it() {
+    fn undecided_expression_makes_the_list_unknown_unless_discarded() {
         let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
         let many = vec!["^a$"; MAX_EXPRESSIONS + 1].join(",");
         for text in [deep.clone(), format!("^a$,{deep}"), many] {
@@ -404,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_a_comma_cuts_is_reported() {
+    fn count_split_at_its_comma_is_reported() {
         for (text, expected) in [
             ("^a{1,3}$", Some("{1,3}")),
             ("x, ^a{1, 3}$", Some("{1, 3}")),
@@ -421,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn pitfalls_are_reported_at_their_place() {
+    fn pitfalls_have_spans() {
         let text = "^a$, admin";
         let (_, found) = read(text);
         assert_eq!(found.iter().map(|finding| place(text, finding)).collect::<Vec<_>>(), ["admin"]);
@@ -429,7 +431,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reading_is_total_and_places_are_in_the_text(text in r"[a-c,{}()\[\]\\^$*é0-9 ]{0,20}|\PC{0,20}") {
+        fn every_text_parses_with_spans_inside_it(text in r"[a-c,{}()\[\]\\^$*é0-9 ]{0,20}|\PC{0,20}") {
             let (_, found) = PatternList::read(EXTERNAL_USERS, Some(&text));
             for finding in found {
                 let span = finding.span.unwrap();
@@ -445,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_that_would_not_come_back_are_refused() {
+    fn element_that_would_change_is_refused() {
         assert_eq!(render(&[]), (Some(String::new()), vec![]));
         assert_eq!(render(&["^a$", "^b$"]), (Some("^a$,^b$".into()), vec![]));
         assert_eq!(render(&["^a b$"]), (Some("^a b$".into()), vec![]));
@@ -472,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_lost_is_shown_where_it_stands() {
+    fn surplus_text_is_reported_with_a_span() {
         for (element, places) in [
             ("  ^a$", &[(0, 2)][..]),
             ("^a$ ", &[(3, 4)]),
@@ -490,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_is_rewritten_without_its_comma() {
+    fn count_is_rewritten_without_its_comma() {
         for (element, counted, place, instead) in [
             ("^a{1,3}$", "a", "{1,3}", "a(?:a?){2}"),
             ("^a{0,1}$", "a", "{0,1}", "(?:a?)"),
@@ -514,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_rewritten_of_which_it_is_uncertain_what_is_counted() {
+    fn uncertain_atom_is_not_rewritten() {
         for element in
             ["a,b", "{1,2}", "a{x,2}", "a{2,1}", "[,;]", "a{2}{1,2}", "a{+1,2}", "a{01,2}", "a(b{1,2}"]
                 .into_iter()
@@ -537,7 +539,7 @@ mod tests {
         }
     }
 
-    /// The element with the suggested change applied.
+    /// Returns the element with the suggested change applied.
     fn rewritten(element: &str) -> Option<String> {
         let count = count_with_comma(element)?;
         let start = count.span.end - count.written.len();
@@ -545,13 +547,13 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_quotes_a_brace_is_no_new_count() {
+    fn count_of_a_quoted_brace_is_not_a_count() {
         assert_eq!(rewritten("^a{{1,1}2}$").as_deref(), Some("^a{{1}2}$"));
     }
 
     proptest! {
         #[test]
-        fn the_rewritten_count_means_the_same(
+        fn rewritten_count_is_equivalent(
             before in r"(\\[dQx1p\\(\[]|[ab1N{|]|\(\?:|[\[\]()^]){0,4}",
             atom in r"a|1|\{|\\d|\\0|\\.|\[ab\]|\[\^a\]|\(a\)|\(a\|b1\)|\(\?:a1\|b\)",
             count in r"\{([012],[0123]?|1,1)\}",
@@ -568,7 +570,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_rendered_reads_back_the_same(
+        fn rendered_list_parses_as_the_same_list(
             elements in prop::collection::vec(r"[ab^$.,(*{} \u{a0}é1-3]{0,5}|\PC{0,6}", 0..4)
         ) {
             if let (Some(text), _) = render_list(&elements) {
@@ -580,7 +582,7 @@ mod tests {
         }
 
         #[test]
-        fn reading_is_total_and_places_are_in_the_element(element in r"[ab^$.,(*{}\[\]\\ é0-9]{0,9}|\PC{0,9}") {
+        fn every_element_parses_with_spans_inside_it(element in r"[ab^$.,(*{}\[\]\\ é0-9]{0,9}|\PC{0,9}") {
             for finding in check(&element) {
                 let span = finding.span.unwrap();
                 prop_assert!(element.get(span.start..span.end).is_some());

@@ -1,19 +1,18 @@
-//! `YuniKorn`'s admission controller: who may name the user of a workload (the
-//! `admissionController.accessControl.*` keys), which namespaces it handles
-//! (`admissionController.filtering.*`), and its answer to a request.
+//! `YuniKorn`'s admission controller: who may set the user of a workload
+//! (`admissionController.accessControl.*`), which namespaces it handles (`admissionController.filtering.*`),
+//! and how it answers a request.
 //!
-//! Nothing in `YuniKorn` validates these keys: a value that the admission controller cannot read becomes the
-//! default, with a line in its log.
+//! `YuniKorn` does not validate these keys: if the admission controller cannot read a value, it logs this and
+//! uses the default.
 //!
-//! * [`keys`]: their names and defaults.
-//! * [`lists`]: lists of regular expressions as the admission controller reads them, and written so that they
-//!   are read as they were meant.
-//! * [`pitfalls`]: expressions that match more, or less, than they seem to, or trust more people than they
+//! * [`keys`]: names and defaults.
+//! * [`lists`]: lists of regular expressions, parsed and rendered.
+//! * [`pitfalls`]: expressions that match more or less than they seem to, or trust more people than they
 //!   name.
-//! * [`conf`]: the decisions of the access keys and of the filtering keys.
+//! * [`conf`]: the settings and their decisions.
 //! * [`request`]: the input of the admission controller, and the changes it makes.
 //! * [`evaluate`](mod@evaluate): its answer.
-//! * [`user_info`]: the annotation, and the user who submits.
+//! * [`user_info`]: the annotation, and the submitting user.
 //! * [`codes`]: the findings.
 
 pub mod codes;
@@ -33,5 +32,5 @@ pub use lists::{PatternList, render_list};
 pub use request::{Kind, Operation, Patch, Pod, Request, Surroundings, Workload};
 pub use user_info::{Submitter, UserInfo};
 
-/// The most expressions of one list that are checked.
+/// Maximum number of checked expressions per list.
 pub const MAX_EXPRESSIONS: usize = 256;

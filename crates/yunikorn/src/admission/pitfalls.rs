@@ -1,5 +1,5 @@
-//! Settings that trust more people than they name: accounts of Kubernetes, and with them everyone who writes
-//! the objects from which they make pods; groups of everyone; `bypassAuth` and `trustControllers`.
+//! Settings that trust more people than they name: Kubernetes accounts and, through them, everyone who writes
+//! the objects that they create pods from; groups of everyone; `bypassAuth` and `trustControllers`.
 
 use super::codes::{
     ALL_OF_KUBE_SYSTEM, ANONYMOUS_TRUSTED, BYPASS_AUTH, CLOSED_PREFIX, GROUP_OF_EVERYONE, MATCHES_ALL,
@@ -8,33 +8,33 @@ use super::codes::{
 use go_compat::diag::{Code, Diagnostic, Span, quoted};
 use go_compat::go_regex::GoRegex;
 
-/// Matches the controllers of Kubernetes that copy pod templates, and no add-on. Their accounts are those of
+/// Matches the Kubernetes controllers that copy pod templates, but no add-on. These are accounts of
 /// `kube-controller-manager --use-service-account-credentials` (kubernetes
 /// `plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go`).
 pub const TEMPLATE_CONTROLLERS: &str = "^system:serviceaccount:kube-system:(cronjob|daemon-set|deployment\
     |job|replicaset|replication|statefulset)-controller$";
 
-/// The start of the name of a service account.
+/// The prefix of a service account's name.
 const ACCOUNT: &str = "system:serviceaccount:";
-/// The start of the names of the service accounts in kube-system.
+/// The prefix of a service account's name in kube-system.
 const KUBE_SYSTEM: &str = "system:serviceaccount:kube-system:";
-/// Accounts of kube-system with nothing in common: an expression that matches all of them is taken to match
-/// every one.
+/// Unrelated accounts of kube-system. An expression that matches all of them is assumed to match every
+/// account.
 const UNRELATED: [&str; 3] = ["a", "keda-operator", "x7"];
-/// An account that an expression matches only together with many others.
+/// An account that no expression matches unless it matches many others.
 const ANY: &str = "system:serviceaccount:any:account";
-/// The start of the names of the groups of all service accounts of a namespace.
+/// The prefix of the groups of all service accounts of a namespace.
 const ACCOUNTS: &str = "system:serviceaccounts:";
-/// The user of a request without a login.
+/// The user of an unauthenticated request.
 const ANONYMOUS: &str = "system:anonymous";
-/// Groups of many people, and who is in them.
+/// Large groups, and their members.
 const GROUPS: [(&str, &str); 3] = [
     ("system:authenticated", "everyone who has logged in"),
     ("system:unauthenticated", "everyone who has not logged in"),
     ("system:serviceaccounts", "every service account"),
 ];
 
-/// The codes of the findings of this module.
+/// The codes of this module's findings.
 pub const CODES: [Code; 6] = [
     UNGUARDED_ACCOUNT,
     ALL_OF_KUBE_SYSTEM,
@@ -46,16 +46,16 @@ pub const CODES: [Code; 6] = [
 
 /// Returns the finding about `bypassAuth: true`.
 pub fn bypass_auth() -> Diagnostic {
-    let message = "every user may set `user.info` of pods and workloads, and so submits as anyone";
+    let message = "every user can set `user.info` of pods and workloads, and so submit as anyone";
     Diagnostic::warning(BYPASS_AUTH, message)
-        .help("set it to false, and name those who may in `externalUsers` or `externalGroups`")
+        .help("set it to false, and list trusted users in `externalUsers` or `externalGroups`")
 }
 
-/// Returns the finding about `trustControllers: true` where it trusts all of kube-system, and nothing checks
-/// changed workloads.
+/// Returns the finding about `trustControllers: true` for a policy that trusts all of kube-system without
+/// checking changed workloads.
 pub fn unchecked_copies() -> Diagnostic {
-    let message = "every account of kube-system may copy `user.info` of pod templates, which nothing checks in \
-                   changed workloads: whoever may change one submits as anyone";
+    let message = "every account of kube-system can copy `user.info` from pod templates, which nothing checks in \
+                   changed workloads: anyone who can change a workload can submit as anyone";
     let help = format!(
         "name the controllers in `systemUsers`: `{TEMPLATE_CONTROLLERS}`; and let the user-info webhook check \
          changes: `userInfo` with `mode: Enforce` and profile `strict`"
@@ -63,40 +63,40 @@ pub fn unchecked_copies() -> Diagnostic {
     Diagnostic::warning(UNCHECKED_COPIES, message).help(help)
 }
 
-/// Returns the finding about an element of `externalGroups`; its span is the whole element. An expression
-/// that matches every name has a code of its own.
+/// Returns the finding about an element of `externalGroups`. The span is the whole element. An expression
+/// that matches every name has another code.
 pub fn trusted_group(element: &str) -> Option<Diagnostic> {
     let regex = GoRegex::new(element).ok().filter(|regex| matches_all(regex).is_none())?;
     let wide = GROUPS.iter().find(|(group, _)| regex.is_match(group));
     let of_namespace = || regex.prefixes().iter().any(|prefix| prefix.starts_with(ACCOUNTS));
     let who = match wide {
-        Some((group, who)) => format!("{} with {who}", quoted(group)),
-        None if of_namespace() => "of all service accounts of a namespace".to_owned(),
+        Some((group, who)) => format!("{}, which contains {who},", quoted(group)),
+        None if of_namespace() => "of all service accounts in a namespace".to_owned(),
         None => return None,
     };
-    let message = format!("the expression {} matches the group {who}, who submit as anyone", quoted(element));
-    let help = "name groups of people who may act for all others, from `^` to `$`";
+    let message = format!("the expression {} allows the group {who} to submit as anyone", quoted(element));
+    let help = "list only groups of people who may act for everyone else, anchored with `^` and `$`";
     Some(Diagnostic::warning(GROUP_OF_EVERYONE, message).at(Span::new(0, element.len())).help(help))
 }
 
-/// Returns the finding about an element of `systemUsers` or `externalUsers`; its span is the whole element.
-/// `operators` are accounts that set no name but the one in the owner, also if they are on a list, as
-/// `YuniKorn`'s own admission controller demands. An expression that matches every name has a code of its
-/// own.
+/// Returns the finding about an element of `systemUsers` or `externalUsers`. The span is the whole element.
+/// `operators` are accounts that can only pass on the owner's name, even if they are listed because
+/// `YuniKorn`'s admission controller requires it. An expression that matches every name has another code.
 pub fn trusted(element: &str, operators: &[String]) -> Option<Diagnostic> {
     let regex = GoRegex::new(element).ok().filter(|regex| matches_all(regex).is_none())?;
     let is_operator = operators.iter().any(|operator| regex.is_match(operator));
     let (code, accounts, help) = if !is_operator && is_outside(&regex) {
-        let help = "name an operator's account in `operators` of `userInfo`, with `mode: Enforce`, profile \
-                    `strict` and `templates` for all kinds that it makes pods of; or leave it out";
+        let help = "list an operator's account in `operators` of `userInfo`, with `mode: Enforce`, profile \
+                    `strict` and `templates` for all kinds it creates pods from, or remove it";
         let accounts = format!(
-            "{} outside of kube-system: whoever may write what it makes pods of submits as anyone",
+            "{} outside kube-system: anyone who can write the objects it creates pods from can submit as anyone",
             accounts(&regex)
         );
         (UNGUARDED_ACCOUNT, accounts, help.to_owned())
     } else if UNRELATED.iter().all(|name| regex.is_match(&format!("{KUBE_SYSTEM}{name}"))) {
-        let help = format!("name the controllers that copy pod templates: `{TEMPLATE_CONTROLLERS}`");
-        let accounts = "every account of kube-system, also of add-ons that make pods of what others write";
+        let help = format!("list only the controllers that copy pod templates: `{TEMPLATE_CONTROLLERS}`");
+        let accounts =
+            "every account of kube-system, including add-ons that create pods from others' objects";
         (ALL_OF_KUBE_SYSTEM, accounts.to_owned(), help)
     } else {
         return None;
@@ -105,16 +105,16 @@ pub fn trusted(element: &str, operators: &[String]) -> Option<Diagnostic> {
     Some(Diagnostic::warning(code, message).at(Span::new(0, element.len())).help(help))
 }
 
-/// Returns the finding about an element of `systemUsers` or `externalUsers` that matches everyone without a
-/// login; its span is the whole element. An expression that matches every name has a code of its own.
+/// Returns the finding about an element of `systemUsers` or `externalUsers` that matches unauthenticated
+/// requests. The span is the whole element. An expression that matches every name has another code.
 pub fn trusted_anonymous(element: &str) -> Option<Diagnostic> {
     let regex = GoRegex::new(element).ok().filter(|regex| matches_all(regex).is_none())?;
     regex.is_match(ANONYMOUS).then(|| {
         let message = format!(
-            "the expression {} matches `{ANONYMOUS}`, everyone who has not logged in, who submit as anyone",
+            "the expression {} matches `{ANONYMOUS}`, so unauthenticated requests can submit as anyone",
             quoted(element)
         );
-        let help = "name the users who may act for all others, from `^` to `$`";
+        let help = "list only users who may act for everyone else, anchored with `^` and `$`";
         Diagnostic::warning(ANONYMOUS_TRUSTED, message).at(Span::new(0, element.len())).help(help)
     })
 }
@@ -133,32 +133,32 @@ fn accounts(regex: &GoRegex) -> String {
     let mut namespaces = namespaces.filter(|name| !name.is_empty() && all_of(name));
     match namespaces.next() {
         Some(name) if all_of(&format!("{name}-dev")) => {
-            format!("every account of namespaces that begin with {}", quoted(name))
+            format!("every account of namespaces with prefix {}", quoted(name))
         }
         Some(name) => format!("every account of namespace {}", quoted(name)),
         None => "an account".to_owned(),
     }
 }
 
-/// Returns whether it certainly matches an account outside of kube-system.
+/// Returns whether the expression is certain to match an account outside kube-system.
 fn is_outside(regex: &GoRegex) -> bool {
     let other = |prefix: &str| {
-        // After a shorter prefix, what follows is only known where nothing has to follow.
+        // After a shorter prefix, the rest is known only if the match can end there.
         let open = KUBE_SYSTEM.starts_with(prefix) && regex.is_match(prefix);
         prefix.starts_with(ACCOUNT) && !prefix.starts_with(KUBE_SYSTEM) && !open
     };
     regex.is_match(ANY) || regex.prefixes().iter().any(|prefix| other(prefix))
 }
 
-// Expressions that match more, or less, than they seem to.
+// Expressions that match more or less than they seem to.
 
-/// Names that have nothing in common; an expression that matches all of them is taken to match every name.
+/// Unrelated names. An expression that matches all of them is assumed to match every name.
 const UNRELATED_NAMES: [&str; 8] =
     ["a", "Z", "7", "é", "system:anonymous", "x@y.z", "-_-", "https://idp#zoë|1"];
 
 const SERVICE_ACCOUNT: &str = "^system:serviceaccount:";
 
-/// Returns the finding about an expression, if there is one; its span is the whole expression.
+/// Returns the finding about an expression, if there is one. The span is the whole expression.
 pub(super) fn check(regex: &GoRegex) -> Option<Diagnostic> {
     let found = matches_all(regex)
         .or_else(|| shell_pattern(regex))
@@ -176,11 +176,16 @@ fn warning(code: Code, regex: &GoRegex, what: &str, help: impl Into<String>) -> 
 fn matches_all(regex: &GoRegex) -> Option<Diagnostic> {
     let all = UNRELATED_NAMES.iter().all(|name| regex.is_match(name));
     all.then(|| {
-        warning(MATCHES_ALL, regex, "matches every name", "name those that are meant, from `^` to `$`")
+        warning(
+            MATCHES_ALL,
+            regex,
+            "matches every name",
+            "list the intended names, anchored with `^` and `$`",
+        )
     })
 }
 
-/// Finds a `*` written as in a shell: after a character of a name, which it repeats.
+/// Finds a `*` used like a shell pattern, that is, after a character of a name.
 fn shell_pattern(regex: &GoRegex) -> Option<Diagnostic> {
     let body = regex.as_str().trim_start_matches('^').trim_end_matches('$');
     let repeated = |before: &str| before.chars().next_back().filter(|c| *c != '.');
@@ -206,7 +211,7 @@ fn shell_pattern(regex: &GoRegex) -> Option<Diagnostic> {
     let part = quoted(&format!("{repeated}*"));
     let also = if does == "matches" { "also " } else { "" };
     let what = format!(
-        "has {part}, which is any number of {}, or none: it {also}{does} {}",
+        "contains {part}, which means any number of {}, including zero: it {also}{does} {}",
         quoted(&repeated.to_string()),
         quoted(&name)
     );
@@ -217,7 +222,7 @@ fn split_anchors(regex: &GoRegex) -> Option<Diagnostic> {
     regex.has_split_anchors().then(|| {
         let inner = regex.as_str().trim_start_matches('^').trim_end_matches('$');
         let what =
-            "has its `^` in the first alternative and its `$` in the last alone, so both match longer names";
+            "has `^` only in the first alternative and `$` only in the last, so both match longer names";
         warning(SPLIT_ANCHORS, regex, what, format!("write `^({inner})$`"))
     })
 }
@@ -227,7 +232,12 @@ fn closed_prefix(regex: &GoRegex) -> Option<Diagnostic> {
     let is_prefix = is_name(prefix) && prefix.ends_with(['-', ':', '/', '_', '@']);
     is_prefix.then(|| {
         let what = format!("matches only the name {}, which looks like a prefix", quoted(prefix));
-        warning(CLOSED_PREFIX, regex, &what, format!("write `^{prefix}` for every name that begins so"))
+        warning(
+            CLOSED_PREFIX,
+            regex,
+            &what,
+            format!("write `^{prefix}` to match every name with this prefix"),
+        )
     })
 }
 
@@ -236,20 +246,26 @@ fn open_namespace(regex: &GoRegex) -> Option<Diagnostic> {
     let is_open = is_name(namespace) && !namespace.contains(':');
     is_open.then(|| {
         let other = format!("{namespace}-2");
-        let what =
-            format!("matches the service accounts of every namespace that begins so, as {}", quoted(&other));
+        let what = format!(
+            "also matches the service accounts of other namespaces with this prefix, such as {}",
+            quoted(&other)
+        );
         warning(OPEN_NAMESPACE, regex, &what, format!("write `{SERVICE_ACCOUNT}{namespace}:`"))
     })
 }
 
-/// Finds names without anchors, or with only the last one. A `^` alone is a prefix, which is mostly meant.
+/// Finds names without anchors or with only an end anchor. A name with only `^` is usually an intended
+/// prefix.
 fn unanchored(regex: &GoRegex) -> Option<Diagnostic> {
     let name = regex.as_str().strip_suffix('$').unwrap_or(regex.as_str());
     if !is_name(name) {
         return None;
     }
     let (what, help) = if regex.is_closed() {
-        (format!("matches every name that ends so, as {}", quoted(&format!("not-{name}"))), exactly(name))
+        (
+            format!("matches every name that ends like this, such as {}", quoted(&format!("not-{name}"))),
+            exactly(name),
+        )
     } else if name.ends_with(['-', ':', '/', '@']) {
         (
             format!("matches anywhere in a name, as in {}", quoted(&format!("not-{name}x"))),
@@ -272,8 +288,8 @@ fn escaped(name: &str) -> String {
     name.replace('.', "\\.")
 }
 
-/// Returns whether the text could be a user's or group's name, without anything that only an expression has;
-/// a dot may be either.
+/// Returns whether the text could be the name of a user or group and contains no regular expression syntax. A
+/// dot can be either.
 fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text.bytes().all(|byte| {
@@ -286,7 +302,7 @@ fn is_name(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Accounts that the expressions of the tests match.
+    /// Accounts that the expressions in the tests match.
     const OPERATORS: [&str; 6] = [
         "system:serviceaccount:spark-operator:spark-operator",
         "system:serviceaccount:spark:operator",
@@ -296,14 +312,14 @@ mod tests {
         "system:serviceaccount:sparkling:operator",
     ];
 
-    /// Returns the code of the finding while these accounts are operators, or none is.
+    /// Returns the code of the finding, with or without these accounts as operators.
     fn code(element: &str, with_operators: bool) -> Option<Code> {
         let operators = OPERATORS.map(str::to_owned);
         trusted(element, if with_operators { &operators } else { &[] }).map(|found| found.code)
     }
 
     #[test]
-    fn accounts_outside_of_kube_system_are_reported_unless_they_are_operators() {
+    fn accounts_outside_kube_system_are_reported_unless_they_are_operators() {
         for element in [
             "^system:serviceaccount:spark-operator:spark-operator$",
             "^system:serviceaccount:spark-operator:",
@@ -325,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn the_message_tells_an_account_from_a_namespace() {
+    fn message_distinguishes_an_account_from_a_namespace() {
         for (element, accounts) in [
             ("^system:serviceaccount:spark:operator$", "trusts an account outside"),
             ("^system:serviceaccount:default:", "trusts every account of namespace `default` outside"),
@@ -333,12 +349,9 @@ mod tests {
             ("^system:serviceaccount:spark:[a-z0-9-]+$", "trusts every account of namespace `spark` outside"),
             (
                 "^system:serviceaccount:spark",
-                "trusts every account of namespaces that begin with `spark` outside",
+                "trusts every account of namespaces with prefix `spark` outside",
             ),
-            (
-                "^system:serviceaccount:air:*",
-                "trusts every account of namespaces that begin with `air` outside",
-            ),
+            ("^system:serviceaccount:air:*", "trusts every account of namespaces with prefix `air` outside"),
             ("^system:serviceaccount:", "trusts every service account outside"),
         ] {
             let found = trusted(element, &[]).unwrap();
@@ -347,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn everyone_without_a_login_is_reported() {
+    fn unauthenticated_user_is_reported() {
         for (element, expected) in [
             ("^system:anonymous$", true),
             ("^system:", true),
@@ -364,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn all_accounts_of_kube_system_are_reported_whoever_is_an_operator() {
+    fn all_accounts_of_kube_system_are_reported_despite_operators() {
         for element in [
             "^system:serviceaccount:kube-system:",
             "^system:serviceaccount:kube-system:.*$",
@@ -379,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_no_such_account_are_not() {
+    fn other_accounts_are_not_reported() {
         for element in [
             TEMPLATE_CONTROLLERS,
             "^system:serviceaccount:kube-system:job-controller$",
@@ -397,15 +410,21 @@ mod tests {
     }
 
     #[test]
-    fn groups_that_many_are_in_are_reported_and_others_are_not() {
+    fn only_large_groups_are_reported() {
         for (element, who) in [
-            ("^system:", Some("`system:authenticated` with everyone")),
-            ("authenticated", Some("`system:authenticated` with everyone")),
-            ("^system:serviceaccounts", Some("`system:serviceaccounts` with every service account,")),
-            ("^system:serviceaccounts:", Some("of all service accounts of a namespace")),
-            ("^system:serviceaccounts:spark$", Some("of all service accounts of a namespace")),
-            ("^(devs|system:serviceaccounts:spark)$", Some("of all service accounts of a namespace")),
-            ("^system:unauthenticated$", Some("`system:unauthenticated` with everyone who has not")),
+            ("^system:", Some("`system:authenticated`, which contains everyone")),
+            ("authenticated", Some("`system:authenticated`, which contains everyone")),
+            (
+                "^system:serviceaccounts",
+                Some("`system:serviceaccounts`, which contains every service account"),
+            ),
+            ("^system:serviceaccounts:", Some("of all service accounts in a namespace")),
+            ("^system:serviceaccounts:spark$", Some("of all service accounts in a namespace")),
+            ("^(devs|system:serviceaccounts:spark)$", Some("of all service accounts in a namespace")),
+            (
+                "^system:unauthenticated$",
+                Some("`system:unauthenticated`, which contains everyone who has not"),
+            ),
             ("^system:masters$", None),
             ("^devs$", None),
             (".*", None),
@@ -418,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_recommended_matches_the_controllers_that_copy_templates_alone() {
+    fn recommended_expression_matches_only_template_controllers() {
         let regex = GoRegex::new(TEMPLATE_CONTROLLERS).unwrap();
         for name in ["cronjob", "daemon-set", "deployment", "job", "replicaset", "replication", "statefulset"]
         {
@@ -436,22 +455,22 @@ mod tests {
     }
 
     #[test]
-    fn each_pitfall_has_its_code_and_what_to_write_instead() {
+    fn each_pitfall_has_its_code_and_help() {
         let rows = [
             ("admin", Some((UNANCHORED, "write `^admin$`"))),
             ("alice.smith@example.com", Some((UNANCHORED, r"write `^alice\.smith@example\.com$`"))),
             ("admin$", Some((UNANCHORED, "write `^admin$`"))),
             ("group-", Some((UNANCHORED, "write `^group-`"))),
             ("system:serviceaccount:spark:", Some((UNANCHORED, "write `^system:serviceaccount:spark:`"))),
-            ("^group-$", Some((CLOSED_PREFIX, "write `^group-` for every name that begins so"))),
+            ("^group-$", Some((CLOSED_PREFIX, "write `^group-` to match every name with this prefix"))),
             ("^system:serviceaccount:spark", Some((OPEN_NAMESPACE, "write `^system:serviceaccount:spark:`"))),
             ("^alice|bob$", Some((SPLIT_ANCHORS, "write `^(alice|bob)$`"))),
-            (".*", Some((MATCHES_ALL, "name those that are meant, from `^` to `$`"))),
-            (".", Some((MATCHES_ALL, "name those that are meant, from `^` to `$`"))),
-            ("^", Some((MATCHES_ALL, "name those that are meant, from `^` to `$`"))),
-            ("a*", Some((MATCHES_ALL, "name those that are meant, from `^` to `$`"))),
-            ("alice|", Some((MATCHES_ALL, "name those that are meant, from `^` to `$`"))),
-            ("^.+$", Some((MATCHES_ALL, "name those that are meant, from `^` to `$`"))),
+            (".*", Some((MATCHES_ALL, "list the intended names, anchored with `^` and `$`"))),
+            (".", Some((MATCHES_ALL, "list the intended names, anchored with `^` and `$`"))),
+            ("^", Some((MATCHES_ALL, "list the intended names, anchored with `^` and `$`"))),
+            ("a*", Some((MATCHES_ALL, "list the intended names, anchored with `^` and `$`"))),
+            ("alice|", Some((MATCHES_ALL, "list the intended names, anchored with `^` and `$`"))),
+            ("^.+$", Some((MATCHES_ALL, "list the intended names, anchored with `^` and `$`"))),
             ("^$", None),
             ("^admin$", None),
             ("^group-", None),
@@ -483,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reported_is_so_and_what_is_suggested_ends_it() {
+    fn findings_are_true_and_suggestions_fix_them() {
         for (pattern, unwanted) in [
             ("admin", "not-admin-either"),
             ("admin$", "not-admin"),

@@ -1,24 +1,24 @@
-//! The input of the admission controller: the part of an `AdmissionReview` that it reads, and its view of the
-//! cluster.
+//! The input of the admission controller: the fields of an `AdmissionReview` that it reads, and its view of
+//! the cluster.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
 
-/// The annotation that names the user who submits.
+/// The annotation that names the submitting user.
 pub const USER_INFO: &str = "yunikorn.apache.org/user.info";
-/// The label that names the user who submits where [`USER_INFO`] is absent; not read after 1.9.
+/// The label that names the submitting user if [`USER_INFO`] is missing. Ignored after 1.9.
 pub const USERNAME: &str = "yunikorn.apache.org/username";
 /// The label and annotation of an application's ID.
 pub const APP_ID: &str = "yunikorn.apache.org/app-id";
-/// An older label of the same meaning.
+/// An older label with the same meaning.
 pub const APPLICATION_ID: &str = "applicationId";
-/// Spark's label of the same meaning.
+/// Spark's label with the same meaning.
 pub const SPARK_APP_SELECTOR: &str = "spark-app-selector";
 /// The label of the queue.
 pub const QUEUE: &str = "yunikorn.apache.org/queue";
-/// An older label of the same meaning.
+/// An older label with the same meaning.
 pub const OLD_QUEUE: &str = "queue";
 /// The label that, with the value `yunikorn`, marks `YuniKorn`'s own pods.
 pub const APP: &str = "app";
@@ -26,9 +26,9 @@ pub const APP: &str = "app";
 pub const ALLOW_PREEMPTION: &str = "yunikorn.apache.org/allow-preemption";
 /// The annotation of pods in namespaces that get no application IDs.
 pub const IGNORE_APPLICATION: &str = "yunikorn.apache.org/ignore-application";
-/// The annotation of a namespace that sends its pods to `YuniKorn`, or not.
+/// The annotation of a namespace that controls whether `YuniKorn` schedules its pods.
 pub const ENABLE_YUNIKORN: &str = "yunikorn.apache.org/namespace.enableYuniKorn";
-/// The annotation of a namespace that gives its pods application IDs, or not.
+/// The annotation of a namespace that controls whether its pods get application IDs.
 pub const GENERATE_APP_ID: &str = "yunikorn.apache.org/namespace.generateAppId";
 /// The annotation of a namespace with the value of the tag `namespace.parentqueue`.
 pub const PARENT_QUEUE: &str = "yunikorn.apache.org/parentqueue";
@@ -41,25 +41,25 @@ pub const POLICY: &str = "yunikorn.apache.org/schedulingPolicyParameters";
 
 /// The annotation that the scheduler writes into the placeholders of a gang.
 pub const PLACEHOLDER: &str = "internal.yunikorn.apache.org/placeholder";
-/// An older annotation of the same meaning.
+/// An older annotation with the same meaning.
 pub const OLD_PLACEHOLDER: &str = "yunikorn.apache.org/placeholder";
-/// A label of the same meaning.
+/// A label with the same meaning.
 pub const PLACEHOLDER_LABEL: &str = "placeholder";
 
-/// The labels that decide the user, the application or the queue of a pod (k8shim 1.8.0 and 1.9.0
-/// `pkg/common/utils/utils.go`, `pkg/cache/metadata.go`). The shim reads them again at each change of the pod
-/// and at each start of the scheduler, so nobody may change them once the pod exists.
+/// Labels that determine the user, the application or the queue of a pod (k8shim 1.8.0 and 1.9.0
+/// `pkg/common/utils/utils.go`, `pkg/cache/metadata.go`). The shim reads them again whenever the pod changes
+/// or the scheduler starts, so nobody may change them once the pod exists.
 pub const DECIDING_LABELS: [&str; 7] =
     [USERNAME, APP_ID, APPLICATION_ID, SPARK_APP_SELECTOR, QUEUE, OLD_QUEUE, PLACEHOLDER_LABEL];
-/// The annotations of the same meaning. Placement rules can use the two about gangs as tags, and a pod that
-/// is marked as a placeholder belongs to the pods that own it.
+/// Annotations with the same effect. Placement rules can use the two gang annotations as tags, and a pod
+/// marked as a placeholder belongs to the pods that own it.
 pub const DECIDING_ANNOTATIONS: [&str; 8] =
     [USER_INFO, APP_ID, QUEUE, IGNORE_APPLICATION, TASK_GROUPS, POLICY, PLACEHOLDER, OLD_PLACEHOLDER];
 
-/// Text values by their names, as labels and annotations are.
+/// A map of strings, such as labels or annotations.
 pub type Texts = BTreeMap<String, String>;
 
-/// A request for admission.
+/// An admission request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// The operation.
@@ -68,18 +68,18 @@ pub struct Request {
     pub kind: Kind,
     /// The object's namespace; empty means `default`.
     pub namespace: String,
-    /// The user who makes the request, as authenticated by the API server.
+    /// The authenticated user of the request.
     pub user: String,
     /// The user's groups, in order.
     pub groups: Vec<String>,
     /// The pod, or the pod template of a workload.
     pub pod: Pod,
-    /// The same before an update; empty for everything else.
+    /// The same before an update; otherwise empty.
     pub old_pod: Pod,
 }
 
 impl Request {
-    /// The namespace as the admission controller reads it (`admission_controller.go:121-124`).
+    /// Returns the namespace that the admission controller uses (`admission_controller.go:121-124`).
     pub fn namespace(&self) -> &str {
         if self.namespace.is_empty() { "default" } else { &self.namespace }
     }
@@ -92,12 +92,12 @@ pub enum Operation {
     Create,
     /// `UPDATE`
     Update,
-    /// `DELETE` or `CONNECT`: the admission controller is not called.
+    /// `DELETE` or `CONNECT`, for which the admission controller is not called.
     Other,
 }
 
 impl Operation {
-    /// The operation of this name in an `AdmissionReview`.
+    /// Parses the name of an operation in an `AdmissionReview`.
     pub fn parse(name: &str) -> Self {
         match name {
             "CREATE" => Self::Create,
@@ -114,12 +114,11 @@ pub enum Kind {
     Pod,
     /// A kind with a pod template.
     Workload(Workload),
-    /// Any other, which the admission controller does not look at: custom resources,
-    /// `ReplicationController`s.
+    /// Any other kind, which the admission controller ignores: custom resources, `ReplicationController`s.
     Other(String),
 }
 
-/// A kind with a pod template that the admission controller looks at (`metadata/extract.go:48-55`).
+/// A kind with a pod template that the admission controller supports (`metadata/extract.go:48-55`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Workload {
     /// `apps/v1`
@@ -137,7 +136,7 @@ pub enum Workload {
 }
 
 impl Kind {
-    /// The kind of this API group (empty for the core group) and name.
+    /// Returns the kind with this API group (empty for the core group) and name.
     pub fn parse(group: &str, name: &str) -> Self {
         match (group, name) {
             ("", "Pod") => Self::Pod,
@@ -163,7 +162,7 @@ impl fmt::Display for Kind {
 }
 
 impl Workload {
-    /// The JSON pointer to the annotations of the object's pods.
+    /// Returns the JSON pointer to the annotations of the object's pods.
     pub fn annotations_path(self) -> &'static str {
         match self {
             Self::CronJob => "/spec/jobTemplate/spec/template/metadata/annotations",
@@ -172,14 +171,14 @@ impl Workload {
     }
 }
 
-/// The fields that are read of a pod or a pod template.
+/// The relevant fields of a pod or a pod template.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pod {
     /// `metadata.labels`
     pub labels: Texts,
     /// `metadata.annotations`
     pub annotations: Texts,
-    /// `metadata.uid`, which is mostly not set yet when a pod is admitted.
+    /// `metadata.uid`, usually not set yet when a pod is admitted.
     pub uid: String,
     /// `spec.priorityClassName`
     pub priority_class: String,
@@ -188,23 +187,23 @@ pub struct Pod {
 }
 
 impl Pod {
-    /// The label's value, empty where it is absent.
+    /// Returns the value of a label, or an empty string if it is missing.
     pub fn label(&self, key: &str) -> &str {
         self.labels.get(key).map_or("", String::as_str)
     }
 
-    /// The annotation's value, empty where it is absent.
+    /// Returns the value of an annotation, or an empty string if it is missing.
     pub fn annotation(&self, key: &str) -> &str {
         self.annotations.get(key).map_or("", String::as_str)
     }
 
-    /// Returns whether it has the annotation of a placeholder. Everyone may write it.
+    /// Returns whether it has the annotation of a placeholder, which anyone can set.
     pub fn has_placeholder_flag(&self) -> bool {
         [PLACEHOLDER, OLD_PLACEHOLDER].iter().any(|key| self.annotation(key) == "true")
     }
 
-    /// Returns the first deciding label or annotation whose value differs from `other`'s, apart from
-    /// [`USER_INFO`], whose text has to be read.
+    /// Returns the first deciding label or annotation that differs from `other`. [`USER_INFO`] is excluded,
+    /// because its text has to be parsed first.
     pub fn decides_otherwise(&self, other: &Self) -> Option<&'static str> {
         let labels = DECIDING_LABELS.into_iter().filter(|key| self.label(key) != other.label(key));
         let annotations = DECIDING_ANNOTATIONS
@@ -214,16 +213,16 @@ impl Pod {
     }
 }
 
-/// The cluster state around a request that the admission controller knows.
+/// The cluster state that the admission controller uses for a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Surroundings {
-    /// Annotations of the request's namespace; empty where it is not known.
+    /// Annotations of the request's namespace; empty if unknown.
     pub namespace_annotations: Texts,
-    /// Annotations of the pod's `PriorityClass`; empty where it is not known.
+    /// Annotations of the pod's `PriorityClass`; empty if unknown.
     pub priority_class_annotations: Texts,
 }
 
-// The changes that the admission controller makes in an object: a list of JSON Patch operations, all of them
+// The changes that the admission controller makes to an object: a list of JSON Patch operations, all of them
 // `add`.
 
 /// The path of a pod's annotations.
@@ -235,12 +234,12 @@ pub const SCHEDULER_NAME: &str = "/spec/schedulerName";
 /// The scheduler's name (`constants.go:69`).
 pub const YUNIKORN: &str = "yunikorn";
 
-/// One operation; its `op` is `add`.
+/// One operation, always `add`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patch {
     /// A JSON pointer.
     pub path: &'static str,
-    /// The new value at the path; it replaces any old one.
+    /// The new value at the path, which replaces any old one.
     pub value: Value,
 }
 
@@ -254,7 +253,7 @@ pub enum Value {
     Texts(Texts),
 }
 
-/// The pod, or the pod template, after the operations.
+/// Returns the pod, or the pod template, after the operations.
 pub fn patched(pod: &Pod, patches: &[Patch]) -> Pod {
     let mut pod = pod.clone();
     for patch in patches {

@@ -1,5 +1,5 @@
-//! The annotation `yunikorn.apache.org/user.info`: reads and writes it as Go does, and finds who submits in
-//! the end.
+//! The annotation `yunikorn.apache.org/user.info`, parsed and written as in Go, and the submitting user that
+//! results.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::request::{Pod, USER_INFO, USERNAME};
 use crate::version::Version;
 use go_compat::go_json::{self, GoString, is_field};
 
-/// The user of pods that name no other (`constants.go:61`).
+/// The user of pods that name no user (`constants.go:61`).
 pub const NOBODY: &str = "nobody";
 
 /// The content of the annotation (`si.UserGroupInformation`).
@@ -19,22 +19,22 @@ pub struct UserInfo {
     /// The user; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub user: String,
-    /// The groups in order, with duplicates and empty ones.
+    /// The groups in order, including duplicates and empty ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
 }
 
 impl UserInfo {
-    /// Reads the annotation's text as Go's `json.Unmarshal` does into `si.UserGroupInformation`.
+    /// Parses the annotation as Go's `json.Unmarshal` does into `si.UserGroupInformation`.
     ///
     /// # Errors
-    /// When it is no JSON, or a value has a wrong type.
+    /// If it is not JSON, or a value has the wrong type.
     pub fn read(text: &str) -> Result<Self, String> {
         go_json::read::<Option<Self>>(text).map(Option::unwrap_or_default)
     }
 
-    /// The text that the admission controller writes (`metadata/usergroup.go:133-140`): fields that are empty
-    /// are left out.
+    /// Returns the text that the admission controller writes (`metadata/usergroup.go:133-140`). Empty fields
+    /// are omitted.
     pub fn write(&self) -> String {
         go_json::write(self)
     }
@@ -46,14 +46,13 @@ impl<'de> Deserialize<'de> for UserInfo {
     }
 }
 
-/// Reads field after field: keys match in any case, and a repeated key starts from the value that the one
-/// before left.
+/// Parses one field after another. Keys match in any case, and a repeated key starts from its previous value.
 #[derive(Debug, Default)]
 struct Reader {
     user: String,
-    /// The memory of Go's slice: a second list is written over the first, and `null` leaves the old elements.
+    /// The memory of Go's slice: a second list overwrites the first, and `null` keeps the old elements.
     groups: Vec<String>,
-    /// The number of elements that count.
+    /// The number of valid elements.
     count: usize,
 }
 
@@ -96,35 +95,35 @@ impl Reader {
     }
 }
 
-/// The user and groups who submit a pod, as the shim reports them to the scheduler (k8shim
+/// The submitting user and groups of a pod, as the shim reports them to the scheduler (k8shim
 /// `pkg/common/utils/utils.go:349-388`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submitter {
     /// The user; never empty.
     pub user: String,
-    /// The groups. Where there are none, the scheduler resolves them.
+    /// The groups. If empty, the scheduler resolves them.
     pub groups: Vec<String>,
     /// The source of the user.
     pub source: Source,
 }
 
-/// The source that names who submits a pod.
+/// The source of a pod's user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// The annotation names the user.
     Annotation,
-    /// The annotation, but it names no user.
+    /// There is an annotation, but it names no user.
     AnnotationWithoutUser,
-    /// Nothing, because the annotation cannot be read, for this reason.
+    /// The annotation cannot be parsed, for this reason.
     AnnotationUnreadable(String),
-    /// The label, because there is no annotation.
+    /// There is no annotation; the label names the user.
     Label,
-    /// Nothing names a user.
+    /// Neither names a user.
     Nothing,
 }
 
 impl Submitter {
-    /// Returns who submits the pod as it is.
+    /// Returns the submitting user of the pod in its current form.
     pub fn from_pod(pod: &Pod, version: Version) -> Self {
         let annotation = pod.annotation(USER_INFO);
         if !annotation.is_empty() {
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_annotation_is_read_as_go_reads_it() {
+    fn annotation_parses_like_in_go() {
         for (text, expected) in [
             ("{}", info("", &[])),
             ("null", info("", &[])),
@@ -198,14 +197,14 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_may_be_as_deep_as_in_go() {
+    fn unknown_field_may_nest_as_deeply_as_in_go() {
         let nested = |depth| format!(r#"{{"x":{}{},"user":"a"}}"#, "[".repeat(depth), "]".repeat(depth));
         assert_eq!(UserInfo::read(&nested(go_json::MAX_DEPTH - 1)), Ok(info("a", &[])));
         assert!(UserInfo::read(&nested(go_json::MAX_DEPTH)).is_err());
     }
 
     #[test]
-    fn what_is_empty_is_left_out() {
+    fn empty_fields_are_omitted() {
         for (info, text) in [
             (info("", &[]), "{}"),
             (info("a", &[]), r#"{"user":"a"}"#),
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_submits_what_names_no_user() {
+    fn pod_without_a_user_is_submitted_by_nobody() {
         let nobody = |groups: &[&str]| ("nobody".to_owned(), info("", groups).groups);
         assert_eq!(submitter(Some("{}"), "x", Version::V1_8), nobody(&[]));
         assert_eq!(submitter(Some(r#"{"groups":["g"]}"#), "x", Version::V1_8), nobody(&["g"]));
@@ -237,13 +236,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(user in r"\PC{0,8}", groups in prop::collection::vec(r"\PC{0,8}", 0..4)) {
+        fn written_annotation_parses(user in r"\PC{0,8}", groups in prop::collection::vec(r"\PC{0,8}", 0..4)) {
             let info = UserInfo { user, groups };
             prop_assert_eq!(UserInfo::read(&info.write()), Ok(info));
         }
 
         #[test]
-        fn reading_is_total(text in r#"[{}\[\]",:usergopnl\\ 0-9]{0,40}|\PC{0,20}"#) {
+        fn every_text_parses(text in r#"[{}\[\]",:usergopnl\\ 0-9]{0,40}|\PC{0,20}"#) {
             if let Err(error) = UserInfo::read(&text) {
                 prop_assert!(!error.is_empty());
             }

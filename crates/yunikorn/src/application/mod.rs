@@ -1,9 +1,8 @@
-//! Applications in access questions: their owner, and the rules that decide who else may view, kill or move
-//! them.
+//! Applications in access questions: their owner, and the rules about who else may view, kill or move them.
 //!
-//! * [`yarn_acl`]: YARN's ACL text as Hadoop reads it, and as `YuniKorn` reads it.
-//! * [`settings`]: the settings of a cluster and of an application, as YARN and Spark read them, and the
-//!   rules that an application in `YuniKorn` brings itself; [`properties`]: the files that contain them.
+//! * [`yarn_acl`]: YARN's ACL text as read by Hadoop and by `YuniKorn`.
+//! * [`settings`]: the settings of a cluster and of an application as read by YARN and Spark, and the rules
+//!   attached to an application in `YuniKorn`; [`properties`]: the files that contain them.
 //!
 //! The questions themselves are in `yunikorn_access::application`.
 
@@ -18,17 +17,18 @@ pub use yarn_acl::YarnAcl;
 
 use std::str::FromStr;
 
-// The rules by which a question about an application is answered.
+// The sets of rules for questions about applications.
 //
-// `YuniKorn` itself enforces nothing on applications, and its new users know the rules of the system they
-// come from: YARN's as in Hadoop's source, YARN's as in Cloudera's handbook, or Spark's own. Where the
-// handbook and the source differ, each dialect follows its own.
+// `YuniKorn` itself restricts nothing on applications, and its new users know the rules of their previous
+// system: YARN's according to Hadoop's source, YARN's according to Cloudera's handbook, or Spark's. The two
+// YARN dialects differ wherever the handbook and the source differ.
 
 /// A set of rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, strum::Display)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Dialect {
-    /// queuewarden's own reading of `YuniKorn`'s queue ACLs: the owner, and those who administer the queue.
+    /// queuewarden's interpretation of `YuniKorn`'s queue ACLs: the owner and the administrators of the
+    /// queue.
     #[default]
     #[strum(serialize = "yunikorn")]
     YuniKorn,
@@ -40,12 +40,12 @@ pub enum Dialect {
     Spark,
 }
 
-/// A reading of YARN ACL texts.
+/// A way of parsing YARN ACL texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reading {
     /// `AccessControlList` of hadoop-common 3.4.1.
     Hadoop,
-    /// The same, except that everything from a second space on is ignored.
+    /// The same, except that everything after a second space is ignored.
     Cloudera,
 }
 
@@ -55,7 +55,7 @@ impl Dialect {
 }
 
 impl Reading {
-    /// The dialect that uses this reading.
+    /// Returns the dialect that parses ACLs in this way.
     pub fn dialect(self) -> Dialect {
         match self {
             Self::Hadoop => Dialect::YarnHadoop,
@@ -69,7 +69,7 @@ impl FromStr for Dialect {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let known = Self::ALL.into_iter().find(|dialect| dialect.to_string() == text);
-        known.ok_or("there is no such dialect: write yunikorn, yarn-hadoop, yarn-cloudera or spark")
+        known.ok_or("unknown dialect; write yunikorn, yarn-hadoop, yarn-cloudera or spark")
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_printed_is_read() {
+    fn written_text_parses() {
         for dialect in Dialect::ALL {
             assert_eq!(dialect.to_string().parse(), Ok(dialect));
         }

@@ -1,27 +1,27 @@
-//! Java's properties, as `spark-defaults.conf` is written (`java.util.Properties.load`): one setting a line,
-//! its key ended by a white-space character, `=` or `:`; comments after `#` and `!`; a backslash escapes, and
-//! joins lines.
+//! Java properties, the format of `spark-defaults.conf` (`java.util.Properties.load`). Each line has one
+//! setting, whose key ends at white space, `=` or `:`. `#` and `!` begin comments. A backslash escapes a
+//! character or continues the line.
 
 use go_compat::diag::Span;
 
 /// A setting, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Property {
-    /// Its key, escapes replaced.
+    /// The key, unescaped.
     pub key: String,
-    /// Its value, escapes replaced.
+    /// The value, unescaped.
     pub value: String,
-    /// The lines that it is written on, in bytes of the text, without the white space before the first.
+    /// The lines of the setting, in bytes of the text, without leading white space.
     pub span: Span,
 }
 
-/// Reads the settings in their order. Every text is accepted: a backslash before a character without a
-/// special meaning is dropped.
+/// Parses the settings in order. Every text is valid; a backslash before a character without a special
+/// meaning is dropped.
 pub fn parse(text: &str) -> Vec<(String, String)> {
     read(text).into_iter().map(|property| (property.key, property.value)).collect()
 }
 
-/// Reads the settings with their spans.
+/// Parses the settings with their spans.
 pub fn read(text: &str) -> Vec<Property> {
     let lines = logical_lines(text).into_iter();
     lines
@@ -32,7 +32,7 @@ pub fn read(text: &str) -> Vec<Property> {
         .collect()
 }
 
-/// Escapes a key or a value into one line that reads back as it is.
+/// Escapes a key or value into one line that parses as the same text.
 pub fn escaped(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
@@ -42,7 +42,7 @@ pub fn escaped(text: &str) -> String {
             '\r' => written.push_str("\\r"),
             '\u{c}' => written.push_str("\\f"),
             '\\' => written.push_str("\\\\"),
-            // At the beginning these end the key, or begin a comment.
+            // At the beginning, these would end the key or begin a comment.
             ' ' | '=' | ':' | '#' | '!' if at == 0 => written.extend(['\\', c]),
             c => written.push(c),
         }
@@ -50,8 +50,8 @@ pub fn escaped(text: &str) -> String {
     written
 }
 
-/// The lines without comments and empty ones, joined where a backslash says so, each with its span. Leading
-/// white space does not count.
+/// Returns the lines with their spans, without comments and empty lines and with continued lines joined.
+/// Leading white space is removed.
 fn logical_lines(text: &str) -> Vec<(String, Span)> {
     let mut lines = Vec::new();
     let mut joined: Option<(String, usize)> = None;
@@ -60,7 +60,7 @@ fn logical_lines(text: &str) -> Vec<(String, Span)> {
     for piece in text.split_inclusive(['\n', '\r']) {
         let begin = at;
         at = at.saturating_add(piece.len());
-        // A carriage return and a line feed end one line together.
+        // A carriage return followed by a line feed is a single line end.
         let second_half = carriage && piece == "\n";
         carriage = piece.ends_with('\r');
         if second_half {
@@ -88,7 +88,7 @@ fn logical_lines(text: &str) -> Vec<(String, Span)> {
 
 const SPACES: [char; 3] = [' ', '\t', '\u{c}'];
 
-/// The key up to the first white space, `=` or `:` that is not escaped, and the value after it.
+/// Splits a line into the key, up to the first unescaped white space, `=` or `:`, and the value.
 fn setting(line: &str) -> (String, String) {
     let mut escaped = false;
     let end = line.find(|c| {
@@ -133,7 +133,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn settings_are_read_as_java_does() {
+    fn settings_parse_like_javas() {
         let cases: [(&str, &[(&str, &str)]); 12] = [
             ("", &[]),
             ("# a=b\n! c\n\n", &[]),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_have_places() {
+    fn settings_have_spans() {
         let text = "# x\r\n  a=b\r\nc=d,\\\r\n e\r\n\nf";
         let read: Vec<(String, &str)> = read(text)
             .into_iter()
@@ -171,7 +171,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read(text in any::<String>(), lines in "[a=: \\\\#\r\n\u{e9}]{0,24}") {
+        fn any_text_parses(text in any::<String>(), lines in "[a=: \\\\#\r\n\u{e9}]{0,24}") {
             for text in [text, lines] {
                 for property in read(&text) {
                     prop_assert!(text.get(property.span.start..property.span.end).is_some());
@@ -180,7 +180,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read_back(value in any::<String>(), line in "[a=: \\\\#!\t\r\n\u{e9}\u{c}]{0,12}") {
+        fn written_setting_parses_as_itself(value in any::<String>(), line in "[a=: \\\\#!\t\r\n\u{e9}\u{c}]{0,12}") {
             for value in [value, line] {
                 prop_assert_eq!(parse(&format!("key {}\n", escaped(&value))), [("key".to_owned(), value)]);
             }

@@ -1,11 +1,11 @@
-//! The settings that decide who may do what with an application: those of the cluster and those that came
-//! with the application, as YARN and Spark read them from their configuration.
+//! The settings that control access to an application, both of the cluster and of the application itself, as
+//! YARN and Spark read them from their configuration.
 //!
 //! Sources: `AdminACLsManager`, `ApplicationACLsManager` (hadoop-yarn-common 3.4.1), `MRJobConfig`
-//! (hadoop-mapreduce-client-core 3.4.1), `SecurityManager.scala` (spark-core 3.5.3). The user that the
-//! `ResourceManager` runs as administers the cluster too; no setting names this user, so add it to
-//! `yarn.admin.acl`. Of Spark's two owners (the driver's `user.name` and `SPARK_USER`) neither is a setting:
-//! the given owner counts as both.
+//! (hadoop-mapreduce-client-core 3.4.1), `SecurityManager.scala` (spark-core 3.5.3). The user of the
+//! `ResourceManager` process also administers the cluster; no setting names this user, so add it to
+//! `yarn.admin.acl`. Spark has two owners (the driver's `user.name` and `SPARK_USER`), which are not
+//! settings; the given owner is used for both.
 
 use super::yarn_acl::{self, YarnAcl, trim};
 use super::{Dialect, Reading, codes};
@@ -14,18 +14,18 @@ use crate::acl::{self, Acl, Match};
 use crate::queue::nearest;
 use go_compat::diag::{Code, Diagnostic, Severity, quoted};
 
-/// The longest value that is read, in bytes.
+/// Maximum length of a value in bytes.
 pub const MAX_TEXT: usize = 1 << 20;
 
-/// YARN's switch; off by default, on in a cluster that Cloudera Manager set up.
+/// YARN's switch. Default false, but true in clusters that Cloudera Manager set up.
 pub const YARN_ENABLE: &str = "yarn.acl.enable";
-/// The ACL of those who administer the cluster; everyone by default.
+/// The ACL of the cluster's administrators. Default everyone.
 pub const YARN_ADMIN: &str = "yarn.admin.acl";
-/// The ACL of those who may view the application, besides its owner.
+/// The ACL of users who may view the application in addition to its owner.
 pub const YARN_VIEW: &str = "mapreduce.job.acl-view-job";
-/// The ACL of those who may modify the application, besides its owner.
+/// The ACL of users who may modify the application in addition to its owner.
 pub const YARN_MODIFY: &str = "mapreduce.job.acl-modify-job";
-/// Spark's switch; off by default.
+/// Spark's switch. Default false.
 pub const SPARK_ENABLE: &str = "spark.acls.enable";
 /// Users who administer all Spark applications.
 pub const SPARK_ADMIN: &str = "spark.admin.acls";
@@ -40,12 +40,11 @@ pub const SPARK_MODIFY: &str = "spark.modify.acls";
 /// Groups that may modify the application.
 pub const SPARK_MODIFY_GROUPS: &str = "spark.modify.acls.groups";
 
-/// `MapReduce`'s own settings, which decide nothing here.
-/// Settings of `MapReduce`'s own servers, which answer nothing here.
+/// Settings of `MapReduce`'s own servers, which have no effect here.
 pub const LEGACY: [&str; 2] = ["mapreduce.cluster.acls.enabled", "mapreduce.cluster.administrators"];
 const OWN_KEYS: [&str; 2] = [VIEW_ACL, MODIFY_ACL];
 const YARN_KEYS: [&str; 4] = [YARN_ENABLE, YARN_ADMIN, YARN_VIEW, YARN_MODIFY];
-/// The settings of a Spark driver that are read.
+/// The relevant settings of a Spark driver.
 pub const SPARK_KEYS: [&str; 7] = [
     SPARK_ENABLE,
     SPARK_ADMIN,
@@ -56,7 +55,7 @@ pub const SPARK_KEYS: [&str; 7] = [
     SPARK_MODIFY_GROUPS,
 ];
 
-/// The settings that are read, by dialect.
+/// The relevant settings by dialect.
 pub const KEYS: [(Dialect, &[&str]); 4] = [
     (Dialect::YuniKorn, &OWN_KEYS),
     (Dialect::YarnHadoop, &YARN_KEYS),
@@ -64,21 +63,21 @@ pub const KEYS: [(Dialect, &[&str]); 4] = [
     (Dialect::Spark, &SPARK_KEYS),
 ];
 
-/// An application's owner, and the rules that decide who else may do what with it.
+/// The owner of an application, and the rules about who else may access it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApplicationAcl {
-    /// The user it runs as, by the name that the rules compare: YARN's short name.
+    /// The user of the application, as the rules compare it: for YARN, the short name.
     pub owner: String,
     /// The rules of its dialect.
     pub rules: Rules,
 }
 
-/// The rules of a dialect with the values of the settings.
+/// The rules of a dialect, with the values of the settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rules {
-    /// The owner, the queue's administrators, and those to whom the application itself grants access.
+    /// The owner, the queue's administrators, and users that the application grants access.
     YuniKorn(OwnRules),
-    /// YARN's, as in the source or in the handbook.
+    /// YARN's rules, according to the source or the handbook.
     Yarn(Reading, YarnRules),
     /// Spark's rules.
     Spark(SparkRules),
@@ -91,9 +90,9 @@ pub struct YarnRules {
     pub enabled: bool,
     /// [`YARN_ADMIN`]
     pub admin: Written<YarnAcl>,
-    /// [`YARN_VIEW`]; nobody when not set (`DEFAULT_YARN_APP_ACL`).
+    /// [`YARN_VIEW`]; defaults to nobody (`DEFAULT_YARN_APP_ACL`).
     pub view: Written<YarnAcl>,
-    /// [`YARN_MODIFY`]; nobody when not set.
+    /// [`YARN_MODIFY`]; defaults to nobody.
     pub modify: Written<YarnAcl>,
 }
 
@@ -110,7 +109,7 @@ pub struct SparkRules {
     pub modify: SparkLists,
 }
 
-/// Users and groups, each in a setting of its own.
+/// Users and groups, from separate settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SparkLists {
     /// The users.
@@ -119,46 +118,46 @@ pub struct SparkLists {
     pub groups: Written<SparkList>,
 }
 
-/// A setting as read.
+/// A setting with its parsed value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written<T> {
-    /// Its key.
+    /// The key.
     pub key: &'static str,
-    /// Its text: as set, else the default.
+    /// The text as set, or the default.
     pub text: String,
-    /// True if the setting is written.
+    /// True if the setting is present.
     pub set: bool,
-    /// The value that is read from it.
+    /// The parsed value.
     pub value: T,
 }
 
-/// One of Spark's lists: `a, b`; a `*` anywhere in it is everyone.
+/// A list of Spark, such as `a, b`. A `*` anywhere in it means everyone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SparkList(Vec<String>);
 
 impl SparkList {
-    /// Splits a text as Spark's `Utils.stringToSeq` does.
+    /// Splits a text like Spark's `Utils.stringToSeq`.
     pub fn parse(text: &str) -> Self {
         Self(text.split(',').map(trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
-    /// The names in the order written.
+    /// Returns the names in the order of the text.
     pub fn names(&self) -> &[String] {
         &self.0
     }
 
-    /// Returns whether it grants everyone access.
+    /// Returns whether it grants access to everyone.
     pub fn is_everyone(&self) -> bool {
         self.0.iter().any(|name| name == "*")
     }
 
-    /// The entry that grants a user access, if it is a list of users (`isUserInACL`).
+    /// Returns the entry that grants access to a user, for a list of users (`isUserInACL`).
     pub fn user(&self, user: &str) -> Option<Match<'_>> {
         let named = || self.0.iter().find(|name| *name == user).map(|name| Match::User(name));
         if self.is_everyone() { Some(Match::Everyone) } else { named() }
     }
 
-    /// The entry that grants a member access, if it is a list of groups.
+    /// Returns the entry that grants access to a member, for a list of groups.
     pub fn group(&self, groups: &[String]) -> Option<Match<'_>> {
         let named = || self.0.iter().find(|name| groups.contains(name)).map(|name| Match::Group(name));
         if self.is_everyone() { Some(Match::Everyone) } else { named() }
@@ -166,7 +165,7 @@ impl SparkList {
 }
 
 impl ApplicationAcl {
-    /// The dialect of the rules.
+    /// Returns the dialect of the rules.
     pub fn dialect(&self) -> Dialect {
         match &self.rules {
             Rules::YuniKorn(_) => Dialect::YuniKorn,
@@ -177,9 +176,9 @@ impl ApplicationAcl {
 }
 
 impl Rules {
-    /// Reads the settings, of which the last of a key counts, and reports what does not do what it seems to.
-    /// With an error among the findings the rules are not those that YARN or Spark would apply; they are then
-    /// the narrower ones.
+    /// Parses the settings and reports those with an unexpected effect. The last value of a key is used. If a
+    /// finding is an error, the rules may differ from the rules that YARN or Spark would apply, but are never
+    /// wider.
     pub fn read<'a>(
         dialect: Dialect,
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -196,9 +195,9 @@ impl Rules {
     }
 }
 
-/// Changes of what is written.
+/// Modifications.
 impl Rules {
-    /// Adds a user or a group to the setting with this key, and returns whether the setting can hold the
+    /// Adds a user or a group to the setting with this key, and returns whether the setting can contain the
     /// name.
     pub fn name(&mut self, key: &str, name: Match<'_>) -> bool {
         match self {
@@ -232,7 +231,7 @@ impl SparkRules {
 }
 
 impl<T> Written<T> {
-    /// Takes another text and its value, unless the text cannot be read.
+    /// Replaces the text and its value unless the text is invalid.
     fn set_to(&mut self, text: String, value: T) -> bool {
         let is_readable = refusal(self.key, &text).is_none();
         if is_readable {
@@ -272,17 +271,17 @@ impl Written<YarnAcl> {
     }
 }
 
-/// The settings that a dialect knows, as far as they have been read.
+/// The known settings of a dialect that have been read so far.
 struct Reader<'a> {
     dialect: Dialect,
-    /// Each with its text; `None` where that cannot be read, so that it grants nobody access.
+    /// The text of each setting, or `None` if it is invalid, which grants access to nobody.
     known: Vec<(&'static str, Option<&'a str>)>,
     findings: Vec<Diagnostic>,
 }
 
 impl<'a> Reader<'a> {
     fn take(&mut self, key: &str, value: &'a str) {
-        // Hadoop trims the names of settings, Spark does not allow them to begin with white space.
+        // Hadoop trims the names of settings; Spark does not accept names with leading white space.
         let key = trim(key);
         let Some(known) = self.keys().iter().find(|known| **known == key) else {
             self.findings.push(self.unknown(key));
@@ -300,19 +299,18 @@ impl<'a> Reader<'a> {
 
     fn unknown(&self, key: &str) -> Diagnostic {
         if LEGACY.contains(&key) && self.dialect != Dialect::Spark {
-            let message =
-                format!("`{key}` is a setting of MapReduce's own servers, and answers nothing here");
-            let help = format!("write `{YARN_ENABLE}` and `{YARN_ADMIN}`");
+            let message = format!("`{key}` is a setting of MapReduce's own servers and has no effect here");
+            let help = format!("use `{YARN_ENABLE}` and `{YARN_ADMIN}`");
             return Diagnostic::warning(codes::LEGACY, message).help(help);
         }
         let owners = KEYS.iter().filter(|(_, keys)| keys.contains(&key));
         let owners: Vec<_> = owners.map(|(dialect, _)| dialect.to_string()).collect();
         let message = match owners.first() {
             Some(_) => format!("`{key}` is a setting of {}, not of {}", owners.join(" and "), self.dialect),
-            None => format!("{} is no setting that {} has", quoted(key), self.dialect),
+            None => format!("{} is not a setting of {}", quoted(key), self.dialect),
         };
         let help = match (self.keys(), nearest(self.keys().iter().copied(), key)) {
-            ([], _) => "this dialect has no settings; choose the one that has".to_owned(),
+            ([], _) => "this dialect has no settings; choose the dialect of the setting".to_owned(),
             (_, Some(near)) => format!("did you mean `{near}`?"),
             (keys, None) => format!("the settings are {}", keys.join(", ")),
         };
@@ -357,16 +355,16 @@ impl<'a> Reader<'a> {
         rules
     }
 
-    /// Reports rules that give everybody access, whatever else is written.
+    /// Reports a setting that gives everyone access, regardless of the others.
     fn pointless(&mut self, switch: &str, on: bool, admins: &str, everyone: bool) {
         let (code, key, value, help) = if !on {
             (codes::SWITCHED_OFF, switch, "off", format!("set `{switch}` to `true`"))
         } else if everyone {
-            (codes::EVERYONE_ADMINISTERS, admins, "everyone", "name the administrators".to_owned())
+            (codes::EVERYONE_ADMINISTERS, admins, "everyone", "list the administrators".to_owned())
         } else {
             return;
         };
-        let message = format!("`{key}` is {value}, so that everybody may do everything");
+        let message = format!("`{key}` is {value}, so everyone can do everything");
         self.findings.push(Diagnostic::warning(code, message).help(help));
     }
 
@@ -387,8 +385,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a switch: `Configuration.getBoolean`, and Spark's `toBoolean`, which throws where the former
-    /// takes the default.
+    /// Parses a switch like `Configuration.getBoolean`, or like Spark's `toBoolean`, which throws an
+    /// exception instead of using the default.
     fn switch(&mut self, key: &'static str, default: bool) -> bool {
         let text = match self.get(key) {
             None => return default,
@@ -403,9 +401,9 @@ impl<'a> Reader<'a> {
         let shown = quoted(text);
         let spark = self.dialect == Dialect::Spark;
         let found = if spark {
-            Diagnostic::error(codes::NOT_A_SWITCH, format!("Spark does not start: `{key}` is {shown}"))
+            Diagnostic::error(codes::NOT_A_SWITCH, format!("Spark does not start if `{key}` is {shown}"))
         } else {
-            let message = format!("`{key}` is {shown}, for which YARN takes its default, `{default}`");
+            let message = format!("`{key}` is {shown}, so YARN uses its default `{default}`");
             Diagnostic::warning(codes::NOT_A_SWITCH, message)
         };
         self.findings.push(found.help("write `true` or `false`"));
@@ -413,20 +411,20 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The reason why a value cannot be read.
+/// Returns why a value is invalid.
 fn refusal(key: &str, value: &str) -> Option<Diagnostic> {
     if value.len() > MAX_TEXT {
-        let message = format!("`{key}` has {} bytes, more than {MAX_TEXT}", value.len());
-        return Some(Diagnostic::error(codes::TOO_LONG, message).help("name groups instead of users"));
+        let message = format!("`{key}` has {} bytes; the maximum is {MAX_TEXT}", value.len());
+        return Some(Diagnostic::error(codes::TOO_LONG, message).help("list groups instead of users"));
     }
     value.contains("${").then(|| {
-        let message = format!("`{key}` has a variable in it, {}, which is not replaced here", quoted(value));
+        let message = format!("`{key}` contains a variable, {}, which is not expanded here", quoted(value));
         Diagnostic::error(codes::VARIABLE, message).help("write the value itself")
     })
 }
 
-/// Reports what YARN reads of an ACL otherwise than its writer is likely to have meant. Differences that only
-/// concern `YuniKorn` do not matter here.
+/// Reports parts of an ACL that YARN probably reads differently than intended. Differences that only concern
+/// `YuniKorn` are ignored.
 fn misreadings(key: &str, text: &str, reading: Reading) -> impl Iterator<Item = Diagnostic> {
     const OF_YUNIKORN: [Code; 5] =
         [codes::DROPPED, codes::REAL_USER, codes::NOBODY_BY_NAME, codes::OTHER_FORM, MORE];
@@ -439,32 +437,33 @@ fn misreadings(key: &str, text: &str, reading: Reading) -> impl Iterator<Item = 
     })
 }
 
-// The rules that an application in `YuniKorn` brings itself: annotations of its pods, and the configuration
-// of a Spark driver.
+// The rules attached to an application in `YuniKorn`: annotations of its pods, and the configuration of a
+// Spark driver.
 //
-// The annotations are queuewarden's, in the syntax of queue ACLs, as `mapreduce.job.acl-view-job` is in that
-// of YARN's. The submitter writes them, so they only ever grant access to the submitter's own application.
+// The annotations are queuewarden's and use the syntax of queue ACLs, just as `mapreduce.job.acl-view-job`
+// uses the syntax of YARN's. The submitter writes them, so they only ever grant access to the submitter's own
+// application.
 
-/// The annotation that lists who may view the application and read its logs, besides its owner and the
+/// The annotation that lists who may view the application and read its logs, in addition to its owner and the
 /// queue's administrators.
 pub const VIEW_ACL: &str = "queuewarden.dev/view-acl";
-/// The annotation that lists who may modify and end the application.
+/// The annotation that lists who may modify and kill the application.
 pub const MODIFY_ACL: &str = "queuewarden.dev/modify-acl";
 
-/// The rules of one application.
+/// The rules of an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnRules {
-    /// [`VIEW_ACL`]; nobody when not set.
+    /// [`VIEW_ACL`]; defaults to nobody.
     pub view: Written<Acl>,
-    /// [`MODIFY_ACL`]; nobody when not set.
+    /// [`MODIFY_ACL`]; defaults to nobody.
     pub modify: Written<Acl>,
-    /// A Spark driver's configuration, where it switches ACLs on. With ACLs off everybody may do everything,
-    /// but only on Spark's own pages, so that case is not used here.
+    /// A Spark driver's configuration with ACLs switched on. If they are off, everyone has full access, but
+    /// only on Spark's own pages, so such a configuration is ignored.
     pub spark: Option<SparkRules>,
 }
 
 impl Default for OwnRules {
-    /// No rules.
+    /// Returns empty rules.
     fn default() -> Self {
         let unset = |key| Written { key, text: String::new(), set: false, value: Acl::nobody() };
         Self { view: unset(VIEW_ACL), modify: unset(MODIFY_ACL), spark: None }
@@ -472,7 +471,7 @@ impl Default for OwnRules {
 }
 
 impl OwnRules {
-    /// Adds the configuration of the Spark driver. A configuration that Spark could not start with adds
+    /// Adds the configuration of the Spark driver. A configuration that prevents Spark from starting adds
     /// nothing.
     #[must_use]
     pub fn with_spark<'a>(self, settings: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
@@ -485,8 +484,8 @@ impl OwnRules {
     }
 }
 
-/// Reads an ACL as `YuniKorn` would, and reports everything that differs from what is written. A text that it
-/// would refuse is nobody.
+/// Parses an ACL like `YuniKorn`, with findings about every difference between the text and the effective
+/// ACL. A refused text gives nobody.
 fn read_own(key: &str, text: &str) -> (Acl, Vec<Diagnostic>) {
     let analysis = acl::lint(text);
     // An error means that one of YuniKorn's two parsers refuses the text.
@@ -494,7 +493,7 @@ fn read_own(key: &str, text: &str) -> (Acl, Vec<Diagnostic>) {
     let findings = analysis.diagnostics.into_iter().map(|finding| Diagnostic {
         message: format!("`{key}`: {}", finding.message),
         span: None,
-        help: finding.help.or_else(|| Some("write it as the ACL of a queue".to_owned())),
+        help: finding.help.or_else(|| Some("write it in the syntax of a queue ACL".to_owned())),
         ..finding
     });
     (acl.unwrap_or_default(), findings.collect())
@@ -533,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_read() {
+    fn set_values_are_read() {
         let settings =
             [(YARN_ENABLE, " True\n"), (YARN_ADMIN, "x"), (YARN_VIEW, "jane dev"), (YARN_ADMIN, "bob ops")];
         let (rules, codes) = yarn(Dialect::YarnHadoop, &settings);
@@ -544,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_do_what_it_says_is_reported() {
+    fn setting_with_an_unexpected_effect_is_reported() {
         const ON: (&str, &str) = (YARN_ENABLE, "true");
         const BOB: (&str, &str) = (YARN_ADMIN, "bob");
         let cases: [Case; 12] = [
@@ -570,9 +569,9 @@ mod tests {
         }
     }
 
-    /// A value that cannot be read gives the narrower rules, not the open defaults.
+    /// An invalid value gives the narrower rules, not the open defaults.
     #[test]
-    fn what_cannot_be_read_lets_nobody_in() {
+    fn invalid_value_grants_nothing() {
         let long = "a".repeat(MAX_TEXT + 1);
         for (text, code) in [("${acls}", codes::VARIABLE), (&long, codes::TOO_LONG)] {
             let (rules, codes) = yarn(Dialect::YarnHadoop, &[(YARN_ENABLE, text), (YARN_ADMIN, text)]);
@@ -596,7 +595,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_settings_are_read(key in "[a-z.]{0,12}|yarn.acl.enable|yarn.admin.acl", value in any::<String>()) {
+        fn any_settings_parse(key in "[a-z.]{0,12}|yarn.acl.enable|yarn.admin.acl", value in any::<String>()) {
             for dialect in Dialect::ALL {
                 Rules::read(dialect, [(key.as_str(), value.as_str())]);
             }
@@ -611,7 +610,7 @@ mod tests {
     }
 
     #[test]
-    fn annotations_are_acls_of_their_own() {
+    fn annotations_are_separate_acls() {
         let (rules, findings) = own(&[(VIEW_ACL, "ann,bob qa"), (MODIFY_ACL, " ops")]);
         assert!(
             rules.view.set
@@ -623,7 +622,7 @@ mod tests {
     }
 
     #[test]
-    fn an_annotation_that_cannot_be_read_lets_nobody_in() {
+    fn invalid_annotation_grants_nothing() {
         for text in ["ann  bob", "a b c", "sue dev qa", "${x}", "a\tb c\td e"] {
             let (rules, findings) = own(&[(VIEW_ACL, text)]);
             assert!(
@@ -634,7 +633,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_driver_that_has_switched_acls_on_is_heard() {
+    fn driver_is_used_only_if_it_enables_acls() {
         let with = |settings: &[(&'static str, &'static str)]| {
             OwnRules::default().with_spark(settings.iter().copied()).spark
         };
@@ -646,7 +645,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_lets_in_more_than_its_acl(text in any::<String>(), user in "[a-c]{1,2}", group in "[a-c]{1,2}") {
+        fn text_never_grants_more_than_its_acl(text in any::<String>(), user in "[a-c]{1,2}", group in "[a-c]{1,2}") {
             let (acl, findings) = read_own(VIEW_ACL, &text);
             if acl.allows(&user, &[&group]) {
                 prop_assert!(!findings.iter().any(Diagnostic::is_error));

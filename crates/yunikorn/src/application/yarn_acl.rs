@@ -1,10 +1,10 @@
-//! YARN's access control list, as Hadoop reads it: `AccessControlList`, hadoop-common 3.4.1, with Java's own
+//! YARN's access control list, parsed like Hadoop's `AccessControlList` (hadoop-common 3.4.1), with Java's
 //! definitions of white space.
 //!
-//! The text is cut at the first U+0020 only. Each part is trimmed as by Java's `trim` (all up to U+0020,
-//! control characters included) and split at `\s*[,\n]\s*` (Java's `\s`: six ASCII characters). Empty names
-//! are left out and duplicates kept once, in the order written. There is no error, no escape and no deny
-//! entry: any text gives some ACL. `*` is everyone when it is all of either part.
+//! The text is split at the first U+0020 only. Each part is trimmed like Java's `trim` (everything up to
+//! U+0020, including control characters) and split at `\s*[,\n]\s*` (Java's `\s`: six ASCII characters).
+//! Empty names are dropped, and duplicates are removed in the order of the text. There are no errors, escapes
+//! or deny entries: any text is a valid ACL. A part that consists of `*` means everyone.
 
 use super::{Reading, codes};
 use crate::acl::lint::Findings;
@@ -12,7 +12,7 @@ use crate::acl::{self, Acl, Form, List, Match, group_name_ok, user_name_ok, why_
 use crate::identity::Identity;
 use go_compat::diag::{Diagnostic, Span, quoted};
 
-/// A YARN ACL in force.
+/// An effective YARN ACL.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct YarnAcl {
     everyone: bool,
@@ -21,7 +21,7 @@ pub struct YarnAcl {
 }
 
 impl YarnAcl {
-    /// Reads a text. Nothing is refused, as YARN refuses nothing.
+    /// Parses a text. Like YARN, this accepts every text.
     pub fn parse(text: &str, reading: Reading) -> Self {
         let parts = Parts::parse(text, reading);
         if parts.wildcard() {
@@ -31,38 +31,38 @@ impl YarnAcl {
         Self { everyone: false, users: named(Some(parts.users)), groups: named(parts.groups) }
     }
 
-    /// The wildcard ACL.
+    /// Returns the wildcard ACL.
     pub fn everyone() -> Self {
         Self { everyone: true, ..Self::default() }
     }
 
-    /// The ACL that names nobody: YARN's one space.
+    /// Returns the ACL that names nobody, which YARN writes as a space.
     pub fn nobody() -> Self {
         Self::default()
     }
 
-    /// `isAllAllowed`; then there are no names.
+    /// `isAllAllowed`. A wildcard has no names.
     pub fn is_everyone(&self) -> bool {
         self.everyone
     }
 
-    /// Returns whether it grants nobody access.
+    /// Returns whether it grants access to nobody.
     pub fn is_nobody(&self) -> bool {
         !self.everyone && self.users.is_empty() && self.groups.is_empty()
     }
 
-    /// `getUsers`, in the order written.
+    /// `getUsers`, in the order of the text.
     pub fn users(&self) -> &[String] {
         &self.users
     }
 
-    /// `getGroups`, in the order written.
+    /// `getGroups`, in the order of the text.
     pub fn groups(&self) -> &[String] {
         &self.groups
     }
 
-    /// `getAclString`: `*`, or the users, one space, the groups. The space is there even without groups, and
-    /// alone for nobody.
+    /// `getAclString`: `*`, or the users, one space, and the groups. The space is present even without
+    /// groups, and alone for nobody.
     pub fn canonical(&self) -> String {
         if self.everyone {
             return "*".to_owned();
@@ -70,9 +70,9 @@ impl YarnAcl {
         format!("{} {}", self.users.join(","), self.groups.join(","))
     }
 
-    /// The entry that grants somebody access (`isUserInList`): the wildcard, the user, the first group of the
-    /// list that the user is in. The name is the short one. A proxy user's `~name` never matches, because
-    /// nobody acts in another's name here.
+    /// Returns the entry that grants access (`isUserInList`): the wildcard, the user, or the first group of
+    /// the list that the user is in. The name must be the short one. A proxy user's `~name` never matches,
+    /// because nobody acts as another user here.
     pub fn matched(&self, identity: &Identity) -> Option<Match<'_>> {
         if self.everyone {
             return Some(Match::Everyone);
@@ -84,17 +84,17 @@ impl YarnAcl {
     }
 }
 
-/// The parts of a text. Offsets are into the text.
+/// The parts of a text, with offsets into it.
 #[derive(Debug, Clone, Copy)]
 struct Parts<'a> {
     users: Part<'a>,
-    /// The groups; `None` without a space.
+    /// The groups; `None` if there is no space.
     groups: Option<Part<'a>>,
-    /// The text that the reading ignores.
+    /// Text that is ignored.
     ignored: Option<Part<'a>>,
 }
 
-/// A part of a text, with its offset.
+/// A part of a text and its offset.
 #[derive(Debug, Clone, Copy)]
 struct Part<'a> {
     at: usize,
@@ -114,20 +114,20 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Returns whether either part is `*` alone.
+    /// Returns whether one of the parts is `*`.
     fn wildcard(&self) -> bool {
         [Some(self.users), self.groups].into_iter().flatten().any(|part| trim(part.text) == "*")
     }
 }
 
 impl<'a> Part<'a> {
-    /// The text before the first U+0020, and the text after it.
+    /// Splits a part at the first U+0020.
     fn cut(self) -> Option<(Self, Self)> {
         let (before, behind) = self.text.split_once(' ')?;
         Some((Self { text: before, ..self }, Self { at: self.at + before.len() + 1, text: behind }))
     }
 
-    /// The names in it, with their spans.
+    /// Iterates over the names with their spans.
     fn names(self) -> impl Iterator<Item = (Span, &'a str)> {
         let from = self.at;
         names(self.text).map(move |(at, name)| (Span::new(from + at, from + at + name.len()), name))
@@ -138,7 +138,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Trims as Java's `String.trim` does.
+/// Trims like Java's `String.trim`.
 pub fn trim(text: &str) -> &str {
     text.trim_matches(|c| c <= ' ')
 }
@@ -148,8 +148,8 @@ fn is_java_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\u{b}' | '\u{c}' | '\r')
 }
 
-/// `StringUtils.getTrimmedStrings` without the empty ones: the names of one part, each with its offset.
-/// White space beside a separator belongs to it.
+/// `StringUtils.getTrimmedStrings` without the empty ones: the names of one part, each with its offset. White
+/// space next to a separator belongs to it.
 fn names(part: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = part.find(|c| c > ' ').unwrap_or_default();
     trim(part).split([',', '\n']).filter_map(move |piece| {
@@ -161,31 +161,31 @@ fn names(part: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Keeps the first of equal names, as a `LinkedHashSet` does.
+/// Removes duplicates, keeping the first, like a `LinkedHashSet`.
 fn once<'a>(names: impl Iterator<Item = (usize, &'a str)>) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
     names.filter(|(_, name)| seen.insert(*name)).map(|(_, name)| name.to_owned()).collect()
 }
 
-// Compares YARN's reading of an ACL text with `YuniKorn`'s, and finds what to write for `YuniKorn` instead.
+// Compares how YARN and `YuniKorn` read an ACL text, and suggests an equivalent text for `YuniKorn`.
 //
-// The two split alike on the usual texts and differ on the others: YARN takes every name and never refuses,
-// `YuniKorn` refuses a second space and drops the names it does not know. Nothing is ever widened: a name
-// that cannot be carried over is left out of what to write, and reported.
+// They agree on the usual texts. YARN accepts every name and every text, whereas `YuniKorn` refuses a second
+// space and drops invalid names. The suggestion never widens access: a name without an equivalent is removed
+// and reported.
 
-/// The result of analysing a YARN ACL text.
+/// The analysis of a YARN ACL text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Analysis {
     /// The ACL that YARN reads.
     pub acl: YarnAcl,
-    /// The same for `YuniKorn`, without the names it cannot hold. `None` where something has no counterpart
-    /// at all.
+    /// The equivalent ACL for `YuniKorn`, without names that it does not allow. `None` if a part of the text
+    /// has no equivalent.
     pub carried: Option<Acl>,
-    /// The findings in the order of their spans, which are offsets into the text.
+    /// The findings, ordered by their spans in the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The names in a text, each with its span; none where everyone has access.
+/// Returns the names in a text with their spans, or none if everyone has access.
 pub fn named(text: &str, reading: Reading) -> Vec<(Span, List, &str)> {
     named_in(Parts::parse(text, reading))
 }
@@ -199,7 +199,7 @@ fn named_in(parts: Parts<'_>) -> Vec<(Span, List, &str)> {
     users.chain(groups).collect()
 }
 
-/// The reason why a name cannot be carried over as it is; `None` when it can.
+/// Returns why a name cannot be used unchanged in `YuniKorn`, or `None` if it can.
 pub fn objection(list: List, name: &str) -> Option<Diagnostic> {
     match list {
         List::Users => user(name),
@@ -207,7 +207,7 @@ pub fn objection(list: List, name: &str) -> Option<Diagnostic> {
     }
 }
 
-/// Reports what is odd about a text besides its single names.
+/// Reports likely mistakes in a text other than in its single names.
 pub fn misread(text: &str, reading: Reading) -> Vec<Diagnostic> {
     let parts = Parts::parse(text, reading);
     let mut findings = Findings::default();
@@ -228,7 +228,7 @@ fn misread_parts(text: &str, parts: Parts<'_>, reading: Reading, findings: &mut 
     }
 }
 
-/// Reads a text as YARN does, and reports every difference in `YuniKorn`'s reading.
+/// Parses a text like YARN, and reports every difference in `YuniKorn`.
 pub fn lint(text: &str, reading: Reading) -> Analysis {
     let parts = Parts::parse(text, reading);
     let acl = YarnAcl::parse(text, reading);
@@ -248,12 +248,12 @@ pub fn lint(text: &str, reading: Reading) -> Analysis {
     Analysis { acl, carried: (!refused).then_some(carried), diagnostics }
 }
 
-/// The ACL with the same meaning, as far as `YuniKorn` can hold it.
+/// Returns the equivalent ACL, as close as `YuniKorn` allows.
 fn carried(acl: &YarnAcl) -> Acl {
     if acl.is_everyone() {
         return Acl::everyone();
     }
-    // A principal never matches in YARN, so it must not begin to match here.
+    // A principal never matches in YARN, so it must not match here either.
     let is_user = |name: &&String| user_name_ok(name) && !name.contains('@') && !means_nobody(name);
     let is_group = |name: &&String| group_name_ok(name) && !means_nobody(name);
     let users: Vec<_> = acl.users().iter().filter(is_user).collect();
@@ -269,8 +269,8 @@ fn reads_alike(text: &str, carried: &Acl) -> bool {
     acl::validates(text).is_ok() && acl::parse(text).is_ok_and(|read| read == *carried)
 }
 
-/// Returns whether the findings already say that another text is needed. A dropped name alone changes nothing
-/// that `YuniKorn` reads.
+/// Returns whether a finding already implies that another text is needed. A dropped name alone does not
+/// change how `YuniKorn` reads the rest.
 fn is_reported(diagnostics: &[Diagnostic]) -> bool {
     let rewrites = [codes::SECOND_SPACE, codes::PRINCIPAL, codes::NOBODY_BY_NAME, codes::PRETTY_PRINTED];
     diagnostics.iter().any(|diagnostic| rewrites.contains(&diagnostic.code))
@@ -279,7 +279,7 @@ fn is_reported(diagnostics: &[Diagnostic]) -> bool {
 fn other_form(text: &str, carried: &Acl) -> Diagnostic {
     let message = match acl::validates(text).and(acl::parse(text).map(drop)) {
         Err(_) => format!("YuniKorn refuses {}", quoted(text)),
-        Ok(()) => format!("YuniKorn reads {} otherwise", quoted(text)),
+        Ok(()) => format!("YuniKorn reads {} differently", quoted(text)),
     };
     Diagnostic::warning(codes::OTHER_FORM, message)
         .at(Span::new(0, text.len()))
@@ -287,21 +287,20 @@ fn other_form(text: &str, carried: &Acl) -> Diagnostic {
 }
 
 fn after_second_space(ignored: Part<'_>) -> Diagnostic {
-    let message = format!("what stands behind the second space is ignored: {}", quoted(ignored.text));
+    let message = format!("text after the second space is ignored: {}", quoted(ignored.text));
     Diagnostic::warning(codes::SECOND_SPACE, message)
-        .help("leave it out, or put commas between groups; Hadoop's source takes it for a part of the groups")
+        .help("remove it, or separate groups with commas; in Hadoop's source, it is part of the groups")
 }
 
-/// Reports what is beside a wildcard in force, because it changes nothing.
+/// Reports names next to an effective wildcard, because they have no effect.
 fn wildcard(parts: Parts<'_>, findings: &mut Findings) {
     for part in [Some(parts.users), parts.groups].into_iter().flatten() {
         let named = trim(part.text);
         if !named.is_empty() && named != "*" {
             findings.push(part.span(), || {
-                let message =
-                    format!("everyone is let in by `*`; {} beside it changes nothing", quoted(named));
+                let message = format!("`*` grants access to everyone; {} has no effect", quoted(named));
                 Diagnostic::warning(codes::WILDCARD_BESIDE, message)
-                    .help("write `*` if everyone is meant, else leave the `*` out")
+                    .help("write only `*` to grant access to everyone, or remove the `*`")
             });
         }
     }
@@ -313,7 +312,7 @@ fn pretty_printed(text: &str, parts: Parts<'_>, reading: Reading, findings: &mut
     let meant = trim(text);
     if indented && !meant.is_empty() && YarnAcl::parse(meant, reading) != YarnAcl::parse(text, reading) {
         findings.push(Span::new(0, text.len()), || {
-            let message = "the first space is that of the indentation, so there are no users".to_owned();
+            let message = "the first space belongs to the indentation, so there are no users".to_owned();
             Diagnostic::warning(codes::PRETTY_PRINTED, message)
                 .help(format!("write it on one line: {}", quoted(meant)))
         });
@@ -333,12 +332,12 @@ fn comma_space(parts: Parts<'_>, findings: &mut Findings) {
     findings.push(Span::new(start, end), || {
         let message = format!("the space ends the users, so {} is read as a group", quoted(first));
         Diagnostic::warning(codes::COMMA_SPACE, message)
-            .help("write `alice,bob` for users, `alice bob` for users and groups")
+            .help("write `alice,bob` for two users, or `alice bob` for a user and a group")
     });
 }
 
-/// Reports the first line break that separates a user from the next name, where a comma or the space could be
-/// meant.
+/// Reports the first line break that separates a user from the next name and might be intended as a comma or
+/// a space.
 fn line_break(text: &str, parts: Parts<'_>, findings: &mut Findings) {
     let users = parts.users.names().map(|name| (name, "a user"));
     let group = parts.groups.into_iter().flat_map(Part::names).map(|name| (name, "a group")).take(1);
@@ -350,12 +349,11 @@ fn line_break(text: &str, parts: Parts<'_>, findings: &mut Findings) {
     });
     if let Some((at, name, kind)) = broken.take(1).next() {
         findings.push(at, || {
-            let message = format!(
-                "a line break separates names as a comma does, so {} is read as {kind}",
-                quoted(name)
-            );
-            Diagnostic::warning(codes::LINE_BREAK, message)
-                .help("write the ACL on one line: users with commas, one space, groups with commas")
+            let message =
+                format!("a line break separates names like a comma, so {} is read as {kind}", quoted(name));
+            Diagnostic::warning(codes::LINE_BREAK, message).help(
+                "write the ACL on one line: users separated by commas, one space, groups separated by commas",
+            )
         });
     }
 }
@@ -364,13 +362,15 @@ fn user(name: &str) -> Option<Diagnostic> {
     let shown = quoted(name);
     let (code, message, help) = if let Some(real) = name.strip_prefix('~') {
         let real = quoted(real);
-        let message = format!("{shown} lets in whom {real} acts for, which YuniKorn does not know");
-        (codes::REAL_USER, message, "leave it out, and grant those users themselves")
+        let message =
+            format!("{shown} grants access to the proxied users of {real}, which YuniKorn does not support");
+        (codes::REAL_USER, message, "remove it, and grant access to those users")
     } else if let Some(finding) = either(name) {
         return Some(finding);
     } else if name.contains('@') {
-        let message = format!("{shown} lets nobody in: YARN compares short names, without a realm");
-        let help = "write the name that the API server sends to YuniKorn, if this user is to be let in";
+        let message =
+            format!("{shown} grants access to nobody, because YARN compares short names without a realm");
+        let help = "to grant this user access in YuniKorn, write the name that the API server sends";
         (codes::PRINCIPAL, message, help)
     } else {
         return dropped(List::Users, name);
@@ -382,36 +382,35 @@ fn group(name: &str) -> Option<Diagnostic> {
     if name.contains(' ') {
         let message = format!("YARN reads one group, {}; YuniKorn refuses a second space", quoted(name));
         let help =
-            "put commas between groups; a group with a space in its name needs another name in YuniKorn";
+            "separate groups with commas; a group with a space in its name needs another name in YuniKorn";
         return Some(Diagnostic::error(codes::GROUP_SPACE, message).help(help));
     }
     either(name).or_else(|| dropped(List::Groups, name))
 }
 
-/// Quotation marks, also as word processors write them.
+/// Quotation marks, including typographic ones.
 const QUOTES: [char; 9] =
     ['"', '\'', '`', '\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}', '\u{201a}'];
 
-/// Reports what users and groups have in common.
+/// Reports problems that users and groups share.
 fn either(name: &str) -> Option<Diagnostic> {
     let shown = quoted(name);
     let is_odd = |c: char| c.is_control() || (c.is_whitespace() && c != ' ');
     let (code, message, help) = if name.chars().all(|c| c == '*') {
-        let message = format!("{shown} beside other names is a name, and no wildcard");
-        (codes::LITERAL_WILDCARD, message, "write `*` alone if everyone is meant, else leave it out")
+        let message = format!("{shown} next to other names is a name, not a wildcard");
+        (codes::LITERAL_WILDCARD, message, "write only `*` to grant access to everyone, or remove it")
     } else if name.starts_with(QUOTES) || name.ends_with(QUOTES) {
-        let message = format!("the quotation mark is a part of the name {shown}, so nobody has this name");
+        let message = format!("the quotation mark is part of the name {shown}, which matches nobody");
         (codes::QUOTED, message, "write the name without quotation marks")
     } else if name.chars().any(is_odd) {
-        let message =
-            format!("{shown} has a control character or an odd space in it, so nobody has this name");
+        let message = format!("{shown} contains a control character or unusual space, so it matches nobody");
         (codes::CONTROL, message, "write one U+0020 between users and groups")
     } else if let Some(denied) = name.strip_prefix(['!', '-']) {
-        let message = format!("{shown} is a name, and denies nothing to {}", quoted(denied));
-        (codes::DENY, message, "name only those who are to be let in")
+        let message = format!("{shown} is an ordinary name and does not deny access to {}", quoted(denied));
+        (codes::DENY, message, "list only names that need access")
     } else if means_nobody(name) {
-        let message = format!("{shown} is a name: a user or group of this name would be let in");
-        (codes::NOBODY_BY_NAME, message, "leave it out: an empty ACL lets nobody in")
+        let message = format!("{shown} is an ordinary name; a user or group of this name would have access");
+        (codes::NOBODY_BY_NAME, message, "remove it; an empty ACL grants access to nobody")
     } else {
         return None;
     };
@@ -439,9 +438,9 @@ mod tests {
         Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() }
     }
 
-    /// Compares every recorded answer of Hadoop 3.4.1.
+    /// Compares with every recorded answer of Hadoop 3.4.1.
     #[test]
-    fn every_recorded_reading_is_met() {
+    fn recorded_readings_are_reproduced() {
         let vectors: Value =
             serde_json::from_str(include_str!("../../../../tests/vectors/yarn-acl.json")).expect("JSON");
         let cases = vectors["cases"].as_array().expect("cases");
@@ -469,7 +468,7 @@ mod tests {
 
     /// "All entries after the occurrence of a second single space in an ACL are ignored."
     #[test]
-    fn the_readings_differ_behind_the_second_space_only() {
+    fn readings_differ_only_after_the_second_space() {
         let cases = [
             ("alice dev test", "alice dev test", "alice dev"),
             ("alice dev,test other,x", "alice dev,test other,x", "alice dev,test"),
@@ -514,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn the_entry_that_lets_someone_in_is_named() {
+    fn granting_entry_is_returned() {
         let cases = [
             ("*", person("x", &[]), Some(Match::Everyone)),
             ("alice dev", person("alice", &["dev"]), Some(Match::User("alice"))),
@@ -536,7 +535,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn places_are_those_of_the_names(text in any_text()) {
+        fn spans_cover_the_names(text in any_text()) {
             for reading in [Reading::Hadoop, Reading::Cloudera] {
                 let parts = Parts::parse(&text, reading);
                 for part in [Some(parts.users), parts.groups].into_iter().flatten() {
@@ -548,32 +547,31 @@ mod tests {
         }
 
         #[test]
-        fn what_is_canonical_is_read_again(text in "[ab ,*~\n\u{3000}]{0,12}") {
+        fn canonical_text_parses_as_the_same_acl(text in "[ab ,*~\n\u{3000}]{0,12}") {
             let acl = YarnAcl::parse(&text, Reading::Hadoop);
             let again = YarnAcl::parse(&acl.canonical(), Reading::Hadoop);
-            // A literal `*` is the wildcard when the empty names beside it are gone, as in Hadoop.
+            // A lone `*` next to empty names is the wildcard, as in Hadoop.
             let stars = [acl.users(), acl.groups()].iter().any(|names| *names == ["*"]);
             prop_assert!(again == acl || again.is_everyone() && stars, "{:?} {:?}", acl, again);
         }
 
         #[test]
-        fn the_readings_are_one_without_a_second_space(text in any_text()) {
+        fn readings_agree_without_a_second_space(text in any_text()) {
             prop_assume!(text.matches(' ').count() < 2);
             prop_assert_eq!(YarnAcl::parse(&text, Reading::Hadoop), YarnAcl::parse(&text, Reading::Cloudera));
         }
 
         #[test]
-        fn any_text_is_read(text in any::<String>()) {
+        fn any_text_parses(text in any::<String>()) {
             let hadoop = YarnAcl::parse(&text, Reading::Hadoop);
             prop_assert!(!hadoop.is_everyone() || hadoop.users().is_empty() && hadoop.groups().is_empty());
         }
     }
 
-    /// A text, its ACL for `YuniKorn` (`None` when something has no counterpart), and the codes of the
-    /// findings.
+    /// A text, its ACL for `YuniKorn` (`None` if a part has no equivalent), and the codes of the findings.
     type Case = (&'static str, Option<&'static str>, &'static [Code]);
 
-    /// The edge cases that both parsers were run on.
+    /// Edge cases that were run through both parsers.
     const HADOOP: [Case; 52] = [
         ("", Some(""), &[]),
         (" ", Some(""), &[]),
@@ -653,7 +651,7 @@ mod tests {
     }
 
     #[test]
-    fn an_indentation_goes_over_several_lines_and_does_not_begin_with_the_space() {
+    fn indentation_may_span_lines_and_begin_without_a_space() {
         for (text, reported) in [
             ("\n alice", true),
             (" dev\n", false),
@@ -671,7 +669,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_those_of_what_is_reported() {
+    fn spans_cover_the_reported_text() {
         let cases = [
             ("alice dev,Data Eng", 10..18),
             ("alice, bob", 5..7),
@@ -689,7 +687,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_has_a_bounded_list_of_findings() {
+    fn findings_of_a_long_text_are_bounded() {
         let text = "~a,".repeat(10_000);
         let diagnostics = lint(&text, Reading::Hadoop).diagnostics;
         assert!(diagnostics.len() <= acl::lint::MAX_FINDINGS + 2, "{}", diagnostics.len());
@@ -707,7 +705,7 @@ mod tests {
     proptest! {
         /// Without a finding, `YuniKorn` reads the same users and groups.
         #[test]
-        fn what_is_not_reported_is_read_alike(text in any_odd_text(), reading in reading()) {
+        fn text_without_findings_reads_the_same(text in any_odd_text(), reading in reading()) {
             let analysis = lint(&text, reading);
             if analysis.diagnostics.is_empty() {
                 let yunikorn = acl::parse(&text).expect("activates");
@@ -718,9 +716,9 @@ mod tests {
             }
         }
 
-        /// An ACL that is carried over grants nobody access who has none in YARN.
+        /// The equivalent ACL grants access to nobody who has none in YARN.
         #[test]
-        fn nothing_is_widened(text in any_odd_text(), reading in reading()) {
+        fn equivalent_acl_is_never_wider(text in any_odd_text(), reading in reading()) {
             let analysis = lint(&text, reading);
             let Some(carried) = &analysis.carried else { return Ok(()) };
             prop_assert!(!carried.is_everyone() || analysis.acl.is_everyone());
@@ -729,7 +727,7 @@ mod tests {
         }
 
         #[test]
-        fn every_finding_has_a_place_and_a_help(text in any::<String>(), reading in reading()) {
+        fn every_finding_has_a_span_and_help(text in any::<String>(), reading in reading()) {
             for finding in lint(&text, reading).diagnostics {
                 let span = finding.span.expect("a span");
                 prop_assert!(text.get(span.start..span.end).is_some() && finding.help.is_some());

@@ -1,15 +1,14 @@
-//! Tests the path of an ACL from queues.yaml to the scheduler: YAML's quoting first, then the ACL's own
-//! syntax.
+//! Follows an ACL from queues.yaml to the scheduler: first YAML's quoting, then the ACL's own syntax.
 //!
-//! The expectations are those of yunikorn-core 1.8.0 (`ParseAndValidateConfig`, then `NewACL`), and the rules
-//! of its documentation: quote the wildcard, quote a leading space.
+//! The expectations come from yunikorn-core 1.8.0 (`ParseAndValidateConfig`, then `NewACL`) and from the
+//! rules in its documentation: quote the wildcard, quote a leading space.
 
 use super::verdict;
 use crate::acl::{Acl, codes, lint, parse, validates};
 use crate::version::Version;
 use go_compat::diag::Code;
 
-/// The ACL text that the scheduler gets for this YAML after `submitacl:`, or its refusal.
+/// Returns the ACL text that the scheduler gets for this YAML after `submitacl:`, or the error.
 fn through_yaml(scalar: &str) -> Result<String, String> {
     let text = format!(
         "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: {scalar}\n"
@@ -21,7 +20,7 @@ fn through_yaml(scalar: &str) -> Result<String, String> {
 }
 
 #[test]
-fn what_is_quoted_well_arrives() {
+fn well_quoted_text_survives_yaml() {
     let cases = [
         ("\"*\"", "*"),
         ("'*'", "*"),
@@ -47,14 +46,14 @@ fn what_is_quoted_well_arrives() {
 }
 
 #[test]
-fn what_needs_quotes_is_refused_by_yaml() {
+fn text_that_needs_quotes_is_refused_by_yaml() {
     let cases = [
-        ("*", "yaml: line 5: `*` has no name behind it"),
-        ("*,sue", "yaml: line 5: `*` has no name behind it"),
+        ("*", "yaml: line 5: `*` is not followed by a name"),
+        ("*,sue", "yaml: line 5: `*` is not followed by a name"),
         ("\"sue", "yaml: line 5: this quote is never closed"),
         ("@dev", "yaml: line 5: a value cannot begin with `@`"),
-        ("sue: dev", "yaml: line 5: a second `:` makes no key here"),
-        ("[sue, bob]", "yaml: line 5: a text is expected here, and this is a list"),
+        ("sue: dev", "yaml: line 5: a second `:` is not allowed here"),
+        ("[sue, bob]", "yaml: line 5: expected a string, found a list"),
     ];
     for (scalar, error) in cases {
         assert_eq!(through_yaml(scalar), Err(error.to_owned()), "{scalar}");
@@ -62,16 +61,16 @@ fn what_needs_quotes_is_refused_by_yaml() {
 }
 
 #[test]
-fn what_arrives_otherwise_than_meant_is_reported() {
+fn text_changed_by_yaml_is_reported() {
     let cases: [(&str, &str, &str, &[Code]); 9] = [
-        // A block scalar keeps its line break, and the last name is lost with it.
+        // A block scalar keeps its line break, which invalidates the last name.
         ("|\n          sue dev", "sue dev\n", "sue", &[codes::ODD_SPACE]),
         (">\n          sue", "sue\n", "", &[codes::ODD_SPACE, codes::NOBODY]),
         ("\"sue\\tdev\"", "sue\tdev", "", &[codes::ODD_SPACE, codes::NOBODY]),
         // Quoted twice.
         ("'\"*\"'", "\"*\"", "", &[codes::QUOTES, codes::NOBODY]),
         ("\"'sue'\"", "'sue'", "", &[codes::QUOTES, codes::NOBODY]),
-        // Not a string in YAML, but a string in Go.
+        // A number in YAML, but a string in Go.
         ("123", "123", "", &[codes::FIRST_CHARACTER, codes::NOBODY]),
         ("yes", "yes", "yes", &[codes::KEYWORD]),
         ("true", "true", "true", &[codes::KEYWORD]),
@@ -87,9 +86,9 @@ fn what_arrives_otherwise_than_meant_is_reported() {
     }
 }
 
-/// YAML removes a leading space, and the ACL's text alone does not show that.
+/// YAML removes a leading space, which is invisible in the resulting ACL text.
 #[test]
-fn what_yaml_throws_away_is_not_seen() {
+fn text_that_yaml_drops_is_not_reported() {
     let product = through_yaml(" product").expect("plain");
     assert_eq!(
         Acl::named::<_, &str>(&["product"], &[]),
@@ -107,7 +106,7 @@ fn two_spaces_pass_yaml_and_fail_activation() {
 }
 
 #[test]
-fn what_is_printed_for_yaml_arrives() {
+fn yaml_text_survives_yaml() {
     for text in ["", "*", "sue", " dev", "sue,bob.c@d$ dev,ops", "_ _"] {
         let acl = parse(text).expect(text);
         let arrived = through_yaml(&acl.yaml()).expect("quoted");

@@ -1,5 +1,5 @@
-//! Tests the effect of YAML's quoting on an ACL, in the whole text: the spans of the findings, whether it
-//! starts and reloads, and what only the YAML shows. The ACL's own side is in `acl::pitfalls`.
+//! Tests how YAML's quoting affects an ACL in a complete text: the spans of the findings, whether the text
+//! starts and reloads, and problems that only the YAML shows. `acl::pitfalls` covers the ACL syntax itself.
 
 use super::{Assessment, verdict};
 use crate::acl;
@@ -14,8 +14,8 @@ fn decided(written: &str) -> (String, Assessment) {
     (text, verdict)
 }
 
-/// The text after `submitacl: `; the text that `YuniKorn` gets; the access it grants, in the canonical form;
-/// the findings as code and text of the span.
+/// The text after `submitacl: `; the text that `YuniKorn` gets; the access it grants, in canonical form; the
+/// findings as code and text of the span.
 type Read = (&'static str, &'static str, &'static str, &'static [(u16, &'static str)]);
 
 #[rustfmt::skip]
@@ -25,7 +25,7 @@ const READ: &[Read] = &[
     ("|\n          *", "*\n", "*", &[(1004, "|\n          *")]),
     ("|-\n          *", "*", "*", &[]),
     ("“*”", "“*”", "", &[(1012, "“*”"), (1024, "“*”")]),
-    // The same quotes as in copies of the documentation, read in a wrong encoding.
+    // The same quotes, copied from the documentation in a wrong encoding.
     ("โ€œ*โ€", "โ€œ*โ€", "", &[(1012, "โ€œ*โ€"), (1024, "โ€œ*โ€")]),
     (r#"'"*"'"#, "\"*\"", "", &[(1012, "\"*\""), (1024, "\"*\"")]),
     ("sue,*", "sue,*", "sue", &[(1009, "*")]),
@@ -33,8 +33,8 @@ const READ: &[Read] = &[
     ("null", "", "", &[]),
     ("' '", " ", "", &[]),
     ("# nobody", "", "", &[]),
-    // Groups alone: without quotes the leading space is lost, and the groups are users. YAML leaves no trace
-    // of it.
+    // Groups alone. Without quotes, YAML drops the leading space without a trace, and the groups become
+    // users.
     ("' dev,test'", " dev,test", " dev,test", &[]),
     ("|2-\n           dev,test", " dev,test", " dev,test", &[]),
     (" dev,test", "dev,test", "dev,test", &[]),
@@ -42,7 +42,7 @@ const READ: &[Read] = &[
     // Users and groups.
     ("sue   ", "sue", "sue", &[]),
     ("|-\n          sue dev", "sue dev", "sue dev", &[]),
-    // White space that is kept.
+    // Preserved white space.
     (">\n          sue dev", "sue dev\n", "sue", &[(1004, ">\n          sue dev")]),
     ("|\n          sue", "sue\n", "", &[(1004, "|\n          sue"), (1024, "|\n          sue")]),
     ("|\n          sue\n          bob", "sue\nbob\n", "", &[(1004, "|\n          sue\n          bob"), (1024, "|\n          sue\n          bob")]),
@@ -59,7 +59,7 @@ const READ: &[Read] = &[
 ];
 
 #[test]
-fn what_is_written_in_yaml_is_what_the_acl_gets_to_read() {
+fn yaml_scalar_gives_the_expected_acl_text() {
     for (written, value, canonical, found) in READ {
         let (text, verdict) = decided(written);
         let config = verdict.config.as_ref().expect(written);
@@ -82,7 +82,7 @@ fn what_is_written_in_yaml_is_what_the_acl_gets_to_read() {
 }
 
 #[test]
-fn spaces_too_many_start_no_scheduler_however_they_are_quoted() {
+fn surplus_spaces_prevent_a_start_in_any_quoting() {
     let cases = [
         ("sue  dev", 1001, "  "),
         (r#""sue  dev""#, 1001, "  "),
@@ -105,20 +105,20 @@ fn spaces_too_many_start_no_scheduler_however_they_are_quoted() {
 }
 
 #[test]
-fn what_is_no_yaml_text_is_refused_with_the_quotes_to_add() {
+fn invalid_yaml_is_refused_with_help_to_quote() {
     let cases = [
-        ("*", "`*` has no name behind it", "\"*\""),
-        ("* dev", "`*` has no name behind it", "\"*\""),
-        ("@dev", "a value cannot begin with `@`", "quotes"),
-        ("`*`", "a value cannot begin with", "quotes"),
+        ("*", "`*` is not followed by a name", "\"*\""),
+        ("* dev", "`*` is not followed by a name", "\"*\""),
+        ("@dev", "a value cannot begin with `@`", "quote"),
+        ("`*`", "a value cannot begin with", "quote"),
         ("\"*", "this quote is never closed", "close it"),
-        ("- bob", "a list cannot begin on the line of its key", "quotes"),
-        ("sue: dev", "a second `:` makes no key here", "quotes"),
-        ("[sue, bob]", "a text is expected here, and this is a list", "write a text, such as `\"sue,bob\"`"),
-        ("{{ acl }}", "a key that has an anchor or is no plain text", "quotes"),
-        ("!bob", "a tag is read differently", "quotes"),
-        // An alias by accident: the name after the star.
-        ("*dev", "nothing above has the anchor `dev`", "quotes"),
+        ("- bob", "a list cannot begin on the line of its key", "quote"),
+        ("sue: dev", "a second `:` is not allowed here", "quote"),
+        ("[sue, bob]", "expected a string, found a list", "write a string, such as `\"sue,bob\"`"),
+        ("{{ acl }}", "a key that has an anchor or is not plain text", "quote"),
+        ("!bob", "a tag is read differently", "quote"),
+        // An accidental alias, from the name after the star.
+        ("*dev", "the anchor `dev` is not defined above", "quote"),
     ];
     for (written, refusal, help) in cases {
         let (_, verdict) = decided(written);

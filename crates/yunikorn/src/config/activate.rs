@@ -1,10 +1,11 @@
-//! Puts a validated configuration into force, which can still fail.
+//! Activates a validated configuration, which can still fail.
 //!
-//! This happens at the scheduler's start, and at the reload of a running one. They fail differently
-//! (yunikorn-core v1.8.0 `context.go:360-405`, `partition.go:79-204`, `objects/queue.go:118`, `placement/`):
+//! Activation happens when the scheduler starts and when a running scheduler reloads. The two fail
+//! differently (yunikorn-core v1.8.0 `context.go:360-405`, `partition.go:79-204`, `objects/queue.go:118`,
+//! `placement/`):
 //!
-//! * An ACL that only activation refuses stops both; a start then ends the process.
-//! * A placement rule that is wrong stops a reload; a start continues without any rule.
+//! * An ACL that only activation refuses prevents both; at the start the process exits.
+//! * An invalid placement rule prevents a reload; a start continues without any rule.
 //! * A reload without one of the active partitions never returns.
 
 use std::collections::BTreeMap;
@@ -19,35 +20,35 @@ use crate::{acl, queue};
 use go_compat::diag::{Diagnostic, Replacement};
 use go_compat::yaml::decode::{Map, Spanned, items};
 
-/// The words with which the scheduler introduces a failure to make a queue (`queue.go:140`).
+/// The prefix of the scheduler's message about a queue that it cannot create (`queue.go:140`).
 const CREATION_FAILED: &str = "configured queue creation failed: \n";
 
-/// The reason why a reload does not put the text into force.
+/// The reason why a reload does not activate the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReloadError {
-    /// The scheduler refuses with this reason, in `YuniKorn`'s words, and keeps what it has, but for the
-    /// partitions that come before the wrong one: reloads are not atomic.
+    /// The scheduler refuses the text with this message of `YuniKorn`. It keeps its configuration, except for
+    /// the partitions before the invalid one, because reloads are not atomic.
     #[error("{0}")]
     Refused(String),
-    /// The scheduler blocks itself and does nothing more until it is restarted.
+    /// The scheduler hangs until it is restarted.
     #[error("the scheduler would hang: active partitions are missing: {}", .missing.join(", "))]
     Hangs {
-        /// The active partitions that the text does not have.
+        /// The active partitions that are missing in the text.
         missing: Vec<String>,
     },
 }
 
-/// Puts a validated configuration into force at the scheduler's start.
+/// Activates a validated configuration at the start of the scheduler.
 ///
 /// # Errors
-/// The reason why the first queue that fails cannot be made. The process would end.
+/// The first queue that cannot be created, and why. The process would exit.
 pub fn start(config: &SchedulerConfig) -> Result<(), Diagnostic> {
     items(&config.partitions).iter().try_for_each(create)
 }
 
-/// Puts a validated configuration into force in a scheduler that runs with the partitions `active`. An empty
-/// list means that they are not known; those of the configuration are then assumed. `started` is the result
-/// of [`start`].
+/// Activates a validated configuration in a scheduler that runs the partitions `active`. An empty list means
+/// that they are unknown; the partitions of the configuration are then assumed. `started` is the result of
+/// [`start`].
 ///
 /// # Errors
 /// The first refusal, or that the scheduler hangs.
@@ -56,7 +57,7 @@ pub fn reload(
     active: &[&str],
     started: &Result<(), Diagnostic>,
 ) -> Result<(), ReloadError> {
-    // A reload makes each partition anew, just as a start does.
+    // A reload creates each partition from scratch, just as a start does.
     let create = |partition| if started.is_ok() { Ok(()) } else { create(partition) };
     // `buildRules` (`placement/placement.go:223`).
     let check_rules =
@@ -73,13 +74,13 @@ pub fn reload(
     if missing.is_empty() { Ok(()) } else { Err(ReloadError::Hangs { missing }) }
 }
 
-/// Reports that the configuration does not have an active partition.
+/// Reports an active partition that is missing in the configuration.
 pub(super) fn missing_partition(name: &String) -> Diagnostic {
     Diagnostic::error(PARTITION_MISSING, format!("the active partition `{name}` is missing"))
-        .help("keep it in the text: a scheduler that has to remove a partition hangs until it is restarted")
+        .help("keep it in the text; removing a partition makes the scheduler hang until it is restarted")
 }
 
-/// `newPartitionContext` (`partition.go:79`), as far as it can fail.
+/// `newPartitionContext` (`partition.go:79`), reduced to the steps that can fail.
 fn create(partition: &PartitionConfig) -> Result<(), Diagnostic> {
     match items(&partition.queues).first() {
         Some(root) if root.name.as_str() == ROOT => create_queue(root),
@@ -90,7 +91,7 @@ fn create(partition: &PartitionConfig) -> Result<(), Diagnostic> {
     }
 }
 
-/// `NewConfiguredQueue` (`objects/queue.go:118`) for the queue, then for those below it.
+/// `NewConfiguredQueue` (`objects/queue.go:118`) for the queue, then for its children.
 fn create_queue(queue: &QueueConfig) -> Result<(), Diagnostic> {
     let is_parent = queue.parent || !queue.children().is_empty();
     check_acl(&queue.submit_acl)
@@ -123,7 +124,7 @@ pub(super) fn check_template(template: &ChildTemplate) -> Result<(), Diagnostic>
     })
 }
 
-/// `newRule` (`placement/rule.go:90`) and the rules' `initialise`.
+/// `newRule` (`placement/rule.go:90`) and the `initialise` method of each rule.
 ///
 /// # Errors
 /// The reason why the scheduler would not start with the rule.
@@ -141,7 +142,7 @@ pub fn check_rule(rule: &PlacementRule) -> Result<(), Diagnostic> {
                 "cannot have a fixed queue rule with qualified queue getName and a parent rule: {}",
                 go_value(rule)
             );
-            (message, "name a queue below that of the parent rule, or remove `parent`")
+            (message, "write a queue below the parent rule's queue, or remove `parent`")
         }
         "tag" if value.is_empty() => (
             "a tag queue rule must have a tag name set".to_owned(),
@@ -161,18 +162,18 @@ pub fn check_rule(rule: &PlacementRule) -> Result<(), Diagnostic> {
     };
     let head = if message == NAME_REFUSED { rule.value.span } else { None };
     let help = format!(
-        "{correction}: until then a scheduler starts without any placement rule, and rejects every application"
+        "{correction}; until then a scheduler starts without any placement rule and rejects every application"
     );
     Err(Diagnostic::error(RULE_INACTIVE, message).at(head.unwrap_or(rule.head())).help(help))
 }
 
-/// Returns whether `YuniKorn` accepts and activates rules with these queues, which come in pre-order, each
-/// with whether it is declared a parent.
+/// Returns whether `YuniKorn` accepts and activates rules with these queues. The queues are in pre-order,
+/// each with whether it is declared a parent.
 pub fn rules_fit<'q>(
     rules: &[PlacementRule],
     queues: impl DoubleEndedIterator<Item = (&'q QueuePath, bool)>,
 ) -> bool {
-    // From the last to the first, the children of a queue are complete before it is reached.
+    // From last to first, a queue comes after all its children.
     let mut below: BTreeMap<Option<QueuePath>, Vec<QueueConfig>> = BTreeMap::new();
     for (path, parent) in queues.rev() {
         let children = below.remove(&Some(path.clone()));
@@ -188,7 +189,7 @@ pub fn rules_fit<'q>(
     check_placement(&partition).is_ok() && rules.iter().all(|rule| check_rule(rule).is_ok())
 }
 
-/// Go's `%v` of a rule. Where Go prints the address of the parent, there is an ellipsis.
+/// Formats a rule like Go's `%v`, with an ellipsis where Go prints the address of the parent.
 fn go_value(rule: &PlacementRule) -> String {
     let list = |names: &[Spanned]| names.iter().map(Spanned::as_str).collect::<Vec<_>>().join(" ");
     let filter = &rule.filter;
@@ -203,8 +204,8 @@ fn go_value(rule: &PlacementRule) -> String {
     )
 }
 
-/// Reports that the first application that a rule places would crash the scheduler: the queue that the rule
-/// names does not begin with `root`, so that the search for a queue above it runs out of text
+/// Reports a rule that would crash the scheduler when it places its first application: the queue does not
+/// begin with `root`, so the search for its parent runs past the start of the text
 /// (`placement/placement.go:156`).
 pub(super) fn panics(rule: &PlacementRule) -> Option<Diagnostic> {
     let (message, span, help) = match to_lower(rule.name.as_str()).as_str() {
@@ -216,7 +217,7 @@ pub(super) fn panics(rule: &PlacementRule) -> Option<Diagnostic> {
             }
             (
                 format!(
-                    "the queue `{value}` begins with `root`, but is not below it: the first application \
+                    "the queue `{value}` begins with `root` but is not below it: the first application \
                      placed there crashes the scheduler"
                 ),
                 rule.value.span.unwrap_or(rule.head()),
@@ -224,9 +225,9 @@ pub(super) fn panics(rule: &PlacementRule) -> Option<Diagnostic> {
             )
         }
         "test" => (
-            "the rule `test` crashes the scheduler with the first application".to_owned(),
+            "the rule `test` crashes the scheduler at the first application".to_owned(),
             rule.head(),
-            "remove it: it is for YuniKorn's own tests".to_owned(),
+            "remove it; it is meant for YuniKorn's own tests".to_owned(),
         ),
         _ => return None,
     };

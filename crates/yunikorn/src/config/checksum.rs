@@ -1,16 +1,17 @@
-//! The checksum by which the scheduler distinguishes texts. It shows us whether the scheduler runs our text.
+//! The scheduler's checksum of a text, which shows whether it runs our text.
 
 use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
-/// The marker that the scheduler cuts out of the text before it is hashed (yunikorn-core `config.go:194`).
+/// The marker that the scheduler removes from the text before hashing (yunikorn-core `config.go:194`).
 const MARKER: &str = "checksum: ";
-/// The most bytes after the marker that are cut out with it.
+/// The maximum number of bytes that are removed together with the marker.
 const HIDDEN: usize = 64;
 
-/// `Checksum` of `GET /ws/v1/config` once this text is active: SHA-256 in upper-case hexadecimal, of the text
-/// without the part that [`contains_checksum_marker`] warns of (yunikorn-core `config.go:171-208`).
+/// Returns the `Checksum` that `GET /ws/v1/config` reports once this text is active: the SHA-256 in
+/// upper-case hexadecimal of the text without the part described in [`contains_checksum_marker`]
+/// (yunikorn-core `config.go:171-208`).
 pub fn checksum(text: &str) -> String {
     let hashed = match hidden(text) {
         Some(hidden) => Sha256::digest(without(text.as_bytes(), hidden)),
@@ -22,14 +23,14 @@ pub fn checksum(text: &str) -> String {
     })
 }
 
-/// Returns whether the text contains `checksum: `. Up to 64 characters after it do not count for the
-/// checksum, so two texts that differ there are one to the scheduler: it skips the second.
+/// Returns whether the text contains `checksum: `. The checksum ignores up to 64 characters after it. If two
+/// texts differ only there, the scheduler considers them equal and skips the second.
 pub fn contains_checksum_marker(text: &str) -> bool {
     text.contains(MARKER)
 }
 
-/// The marker and the part cut out with it: up to the next marker, without newlines at the end, cut to a
-/// length.
+/// Returns the marker with the ignored part after it, which ends before the next marker, has no trailing
+/// newlines and is limited in length.
 fn hidden(text: &str) -> Option<&[u8]> {
     let start = text.find(MARKER)?;
     let behind = start.saturating_add(MARKER.len());

@@ -1,9 +1,9 @@
 //! Merges two `ConfigMap`s as the shim does to get the text of the queues (yunikorn-k8shim v1.8.0
 //! `pkg/conf/schedulerconf.go:445-485`, `pkg/common/utils/utils.go:391`).
 //!
-//! Key by key, `yunikorn-configs` wins over `yunikorn-defaults`, and in each of them `binaryData` over
-//! `data`. A key of `binaryData` loses its last suffix: with `.gz` the value is unpacked, with any other
-//! suffix it is empty. So `queues.yaml.gz` shadows `queues.yaml`, and `queues.yaml.bak` empties it.
+//! Per key, `yunikorn-configs` overrides `yunikorn-defaults`, and within each of them `binaryData` overrides
+//! `data`. A key of `binaryData` loses its last suffix: with `.gz` the value is decompressed, with any other
+//! suffix the value is empty. So `queues.yaml.gz` overrides `queues.yaml`, and `queues.yaml.bak` empties it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +17,8 @@ use go_compat::go_bool::go_bool;
 pub struct ConfigMapData {
     /// `data`.
     pub data: BTreeMap<String, String>,
-    /// `binaryData`: the unpacked text, or `None` where it is not gzip. The reader of the `ConfigMap` unpacks
-    /// it, within bounds, so that this layer needs no decompressor.
+    /// `binaryData`: the decompressed text, or `None` if it is not gzip. The reader of the `ConfigMap`
+    /// decompresses it within limits, so that this layer needs no decompressor.
     pub binary_data: BTreeMap<String, Option<String>>,
 }
 
@@ -38,7 +38,7 @@ pub struct Origin {
     pub source: Source,
     /// True if it is in `binaryData`.
     pub binary: bool,
-    /// The key as written in the `ConfigMap`, suffix included.
+    /// The key as written in the `ConfigMap`, including the suffix.
     pub key: String,
 }
 
@@ -58,7 +58,7 @@ pub struct Flattened {
     ambiguous: BTreeSet<String>,
 }
 
-/// Merges the two `ConfigMap`s; one that does not exist is an empty one.
+/// Merges the two `ConfigMap`s. A missing one is treated as empty.
 pub fn flatten(defaults: &ConfigMapData, configs: &ConfigMapData) -> Flattened {
     let mut flattened = Flattened::default();
     for (source, map) in [(Source::Defaults, defaults), (Source::Configs, configs)] {
@@ -83,12 +83,12 @@ impl Flattened {
         let key = target(&origin.key).to_owned();
         let text = if is_packed(&origin.key) { unpacked.cloned() } else { Some(String::new()) };
         let Some(text) = text else {
-            // The shim logs it and sets the key "" instead, which nothing reads.
+            // The shim logs an error and sets the key "" instead, which nothing reads.
             return;
         };
         let conflicting =
             self.values.get(&key).filter(|value| value.origin.binary && value.origin.source == origin.source);
-        // Of three keys two may agree.
+        // Two of three keys may agree.
         let contested =
             conflicting.is_some_and(|conflicting| conflicting.text != text || self.is_ambiguous(&key));
         self.put(&key, text, origin);
@@ -97,63 +97,63 @@ impl Flattened {
         }
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.values.get(key)
     }
 
-    /// All values by key.
+    /// Iterates over all values by key.
     pub fn values(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.values.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// Returns whether several keys of one `binaryData` give this key different values: the shim takes one of
+    /// Returns whether several keys of one `binaryData` give this key different values. The shim picks one of
     /// them at random.
     pub fn is_ambiguous(&self, key: &str) -> bool {
         self.ambiguous.contains(key)
     }
 
-    /// The key that holds the queues for a scheduler that starts now; a running one keeps its own
+    /// Returns the key of the queues for a scheduler that starts now. A running one keeps its own
     /// `service.policyGroup` (`schedulerconf.go:205`).
     pub fn queues_key(&self) -> String {
         format!("{}.yaml", self.get(POLICY_GROUP).map_or("queues", |value| &value.text))
     }
 
-    /// The queues' text under this key; `None` if the scheduler takes its built-in configuration, because the
-    /// text is missing or empty.
+    /// Returns the text of the queues under this key, or `None` if it is missing or empty. The scheduler then
+    /// uses its built-in configuration.
     pub fn queues(&self, key: &str) -> Option<&Value> {
         self.get(key).filter(|value| !value.text.is_empty())
     }
 
-    /// The value that wins over the value of this key in `data` of the given `ConfigMap`; `None` when none
-    /// does.
+    /// Returns the origin of the value that overrides this key in `data` of the given `ConfigMap`, if there
+    /// is one.
     pub fn shadows(&self, source: Source, key: &str) -> Option<&Origin> {
         let origin = &self.get(key)?.origin;
-        // A value without more weight does not shadow the one in the query.
+        // A value of lower precedence does not override the one in question.
         ((origin.source, origin.binary) > (source, false)).then_some(origin)
     }
 
-    /// Returns whether a running scheduler takes over changes: `service.enableConfigHotRefresh`, on when not
-    /// set. Once a scheduler has read it as off, it stays off until a restart.
+    /// Returns whether a running scheduler applies changes: `service.enableConfigHotRefresh`, true by
+    /// default. Once a scheduler has read it as false, it stays off until a restart.
     pub fn hot_refresh(&self) -> bool {
         self.get(HOT_REFRESH).and_then(|value| go_bool(&value.text)).unwrap_or(true)
     }
 
-    /// The settings that cannot be read, with the reasons. One of them makes the shim ignore all changes, and
-    /// end when it starts (`schedulerconf.go:157`).
+    /// Returns the invalid settings and the reasons. Any of them makes a running shim ignore all changes, and
+    /// a starting one exit (`schedulerconf.go:157`).
     pub fn unreadable(&self, version: Version) -> impl Iterator<Item = (&str, Diagnostic)> {
         self.values().filter_map(move |(key, value)| Some((key, settings::check(key, &value.text, version)?)))
     }
 }
 
-/// The key that a key of `binaryData` sets: without its last suffix, whatever that is
+/// Returns the key that a key of `binaryData` sets, which is the key without its last suffix
 /// (`schedulerconf.go:445`).
 pub fn target(key: &str) -> &str {
     key.rsplit_once('.').map_or(key, |(target, _)| target)
 }
 
-/// Returns whether the text of a `binaryData` key is unpacked: its name ends in `.gz`, in any case, or is
-/// just that (`schedulerconf.go:445`). The text of any other key counts as empty.
+/// Returns whether a `binaryData` key is decompressed, that is, its name ends in or equals `.gz` in any case
+/// (`schedulerconf.go:445`). All other keys have an empty text.
 pub fn is_packed(key: &str) -> bool {
     key.rsplit('.').next().is_some_and(|suffix| suffix.eq_ignore_ascii_case("gz"))
 }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_later_map_and_binary_data_win() {
+    fn later_map_and_binary_data_win() {
         use Source::{Configs, Defaults};
         let d = "queues.yaml";
         let gz = "queues.yaml.gz";
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_shadows_a_key() {
+    fn shadowing_origin_is_returned() {
         let configs = map(&[("queues.yaml", "b")], &[("queues.yaml.bak", "")]);
         let flattened = flat(&map(&[("queues.yaml", "a"), ("only", "c")], &[]), &configs);
         let winner = flattened.shadows(Source::Configs, "queues.yaml").unwrap();
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn data_of_the_later_map_shadows_that_of_the_earlier_and_not_itself() {
+    fn data_of_the_later_map_shadows_only_the_earlier_map() {
         let one = map(&[("queues.yaml", "a")], &[]);
         let both = flat(&one, &one);
         assert_eq!(
@@ -240,24 +240,24 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_corrupt_or_left_to_chance() {
+    fn corrupt_and_ambiguous_keys_are_reported() {
         let two = map(&[], &[("queues.yaml.bak", ""), ("queues.yaml.gz", "zc"), ("x.gz", "broken")]);
         let flattened = flat(&map(&[], &[]), &two);
         assert!(flattened.is_ambiguous("queues.yaml"));
         assert_eq!(flattened.get("x"), None);
         let settled = flat(&two, &map(&[("queues.yaml", "b")], &[]));
         assert!(!settled.is_ambiguous("queues.yaml"));
-        // Go takes them in any order, also where the last two agree.
+        // Go takes them in any order, even if the last two agree.
         let three = map(&[], &[("queues.yaml.GZ", "zc"), ("queues.yaml.bak", ""), ("queues.yaml.gz", "z")]);
         assert!(flat(&map(&[], &[]), &three).is_ambiguous("queues.yaml"));
     }
 
     #[test]
-    fn a_value_that_always_wins_is_not_left_to_chance() {
+    fn value_that_always_wins_is_not_ambiguous() {
         let none = map(&[], &[]);
         let packed = |text| map(&[], &[("queues.yaml.gz", text)]);
         for (defaults, configs) in [
-            // Over `data` beside it, over the map before it, and over one that says the same.
+            // It overrides `data` in the same map, the earlier map, and a value with the same text.
             (none.clone(), map(&[("queues.yaml", "a")], &[("queues.yaml.gz", "zb")])),
             (packed("za"), packed("zb")),
             (none.clone(), map(&[], &[("queues.yaml.GZ", "zb"), ("queues.yaml.gz", "zb")])),
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_settings_that_stop_every_reload() {
+    fn setting_that_prevents_reloads_is_reported() {
         for (key, good, bad) in [
             (HOT_REFRESH, "true", "yes"),
             ("kubernetes.qps", "+5", "5 "),

@@ -1,10 +1,10 @@
-//! The keys of `YuniKorn`'s ConfigMaps: the programs that read each of them, the type of its value, and the
-//! keys that nothing reads.
+//! The keys of `YuniKorn`'s ConfigMaps: which programs read each key, the type of its value, and keys that
+//! nothing reads.
 //!
 //! The shim (yunikorn-k8shim `pkg/conf/schedulerconf.go`), the core (yunikorn-core
 //! `pkg/common/configs/configs.go`) and the admission controller (yunikorn-k8shim
-//! `pkg/admission/conf/am_conf.go`) all get both ConfigMaps merged. Each looks up its keys by their exact
-//! names, and none reports a key that it does not know.
+//! `pkg/admission/conf/am_conf.go`) all receive both ConfigMaps merged. Each looks up its keys by their exact
+//! names, and none of them reports an unknown key.
 
 use std::collections::BTreeMap;
 
@@ -17,31 +17,31 @@ use crate::queue::nearest;
 use crate::version::Version;
 use go_compat::diag::{Diagnostic, Span, quoted};
 
-/// Keys that former releases read: the first release that no longer does, and what to do instead.
+/// Keys of former releases: the first release that ignores the key, and what to do instead.
 const GONE: [(&str, &str, &str); 2] = [
     (
         "admissionController.filtering.defaultQueue",
         "1.6",
-        "remove it; an application that no placement rule places goes to the queue `root.default`, if there is one",
+        "remove it; an application that matches no placement rule goes to the queue `root.default`, if it exists",
     ),
-    ("service.operatorPlugins", "1.5", "remove it; the plugins it chose are gone"),
+    ("service.operatorPlugins", "1.5", "remove it; its plugins no longer exist"),
 ];
 
-/// Beginnings of the names of keys that are meant for `YuniKorn`.
+/// Prefixes of keys that are meant for `YuniKorn`.
 const PREFIXES: [&str; 6] = ["service.", "kubernetes.", "health.", "event.", "log.", "admissioncontroller."];
 
 /// The key of the queues if `service.policyGroup` is not set.
 const QUEUES: &str = "queues.yaml";
 
-/// The beginning of a gzip file in base64.
+/// The first bytes of a gzip file in base64.
 const GZIP: &str = "H4sI";
 
-/// Returns whether a program of `YuniKorn` reads a key while the queues are in `queues_key`.
+/// Returns whether a `YuniKorn` program reads a key. `queues_key` is the key of the queues.
 pub fn is_read(name: &str, queues_key: &str, version: Version) -> bool {
     name == queues_key || is_log(name) || find(name, version).is_some()
 }
 
-/// Returns whether a key sets the level of loggers: `log.level` or `log.<name>.level` (`pkg/log/logger.go`).
+/// Returns whether a key sets a log level: `log.level` or `log.<name>.level` (`pkg/log/logger.go`).
 pub fn is_log(name: &str) -> bool {
     let inner = name.strip_prefix("log.").is_some_and(|rest| rest.strip_suffix(".level").is_some());
     name == "log.level" || (inner && !name.contains(".."))
@@ -50,9 +50,9 @@ pub fn is_log(name: &str) -> bool {
 /// A finding about a key of the merged ConfigMaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyFinding<'f> {
-    /// The key in question; `None` if it is missing.
+    /// The key, or `None` if it is missing.
     pub origin: Option<&'f Origin>,
-    /// The finding. Its span is in the value; without a span the name is wrong.
+    /// The finding. Its span is in the value; without a span it concerns the name.
     pub diagnostic: Diagnostic,
 }
 
@@ -62,7 +62,7 @@ pub fn findings(flat: &Flattened, version: Version) -> Vec<KeyFinding<'_>> {
     let queues_key = flat.queues_key();
     let missing = missing_queues(flat);
     let cause = missing.as_ref().and_then(|missing| missing.origin);
-    // One cause, one finding.
+    // Report each cause only once.
     let others = flat.values().filter(|(_, value)| cause != Some(&value.origin));
     let found = others.flat_map(|(name, value)| {
         let found = match of_name(name, value, &queues_key, version) {
@@ -76,7 +76,7 @@ pub fn findings(flat: &Flattened, version: Version) -> Vec<KeyFinding<'_>> {
     missing.into_iter().chain(found).collect()
 }
 
-/// Returns the finding that no key has the queues, at the key that was likely meant to have them.
+/// Reports that the queues are missing, at the key that was probably meant to contain them.
 pub fn missing_queues(flat: &Flattened) -> Option<KeyFinding<'_>> {
     let queues_key = flat.queues_key();
     if flat.get(&queues_key).is_some() {
@@ -92,13 +92,10 @@ pub fn missing_queues(flat: &Flattened) -> Option<KeyFinding<'_>> {
     let tree = |(_, value): &(&str, &Value)| holds_queues(&value.text);
     let gz = quoted(&format!("{queues_key}.gz"));
     let (origin, help) = if let Some((name, value)) = flat.values().find(packed) {
-        let why = "values of `data` are not unpacked";
-        (Some(&value.origin), format!("move {} to `binaryData`, as {gz}: {why}", quoted(name)))
+        let why = "values of `data` are not decompressed";
+        (Some(&value.origin), format!("move {} to `binaryData` as {gz}; {why}", quoted(name)))
     } else if let Some((_, value)) = flat.values().find(plain) {
-        (
-            Some(&value.origin),
-            format!("write the text into `data`, or pack it with gzip and then base64 as {gz}"),
-        )
+        (Some(&value.origin), format!("write the text into `data`, or write it with gzip and base64 as {gz}"))
     } else if let Some((_, value)) = flat.values().find(near) {
         let wanted = if value.origin.binary { gz } else { quoted(&queues_key) };
         (Some(&value.origin), format!("rename {} to {wanted}", quoted(&value.origin.key)))
@@ -107,71 +104,70 @@ pub fn missing_queues(flat: &Flattened) -> Option<KeyFinding<'_>> {
         let rename = other.map_or_else(String::new, |(_, value)| {
             format!("rename {} to {}, or ", quoted(&value.origin.key), quoted(&queues_key))
         });
-        let help =
-            format!("{rename}name the key that has the queues in `service.policyGroup`, without `.yaml`");
+        let help = format!("{rename}set `service.policyGroup` to the key of the queues, without `.yaml`");
         (Some(&group.origin), help)
     } else if let Some((name, value)) = flat.values().find(tree) {
         (Some(&value.origin), format!("rename {} to {}", quoted(name), quoted(&queues_key)))
     } else {
-        (None, format!("write the partition and its queues into key {}", quoted(&queues_key)))
+        (None, format!("add the partition and its queues under the key {}", quoted(&queues_key)))
     };
     let named = if queues_key == QUEUES { "" } else { ", which `service.policyGroup` names" };
     let message = format!(
-        "no ConfigMap has key {}{named}, so the built-in configuration is in force: everyone may submit everywhere",
+        "no ConfigMap has the key {}{named}, so the built-in configuration is in force: everyone may submit everywhere",
         quoted(&queues_key)
     );
     Some(KeyFinding { origin, diagnostic: Diagnostic::warning(DEFAULT_CONFIG, message).help(help) })
 }
 
-/// Returns the error about a text of queues in `data` that is packed.
+/// Returns the error for a compressed text of queues in `data`.
 pub fn packed_queues(text: &str, queues_key: &str) -> Option<Diagnostic> {
     text.trim_start().starts_with(GZIP).then(|| {
-        let message = "this text is packed, and YuniKorn unpacks values of `binaryData` only";
-        let help = format!("move it to `binaryData`, as {}", quoted(&format!("{queues_key}.gz")));
+        let message = "this text is compressed, but YuniKorn decompresses only values of `binaryData`";
+        let help = format!("move it to `binaryData` as {}", quoted(&format!("{queues_key}.gz")));
         Diagnostic::error(NOT_UNPACKED, message).help(help)
     })
 }
 
-/// Returns the finding about a key that nothing reads, if it is meant for `YuniKorn`.
+/// Returns the finding about a key that nothing reads but that is meant for `YuniKorn`.
 fn of_name(name: &str, value: &Value, queues_key: &str, version: Version) -> Option<Diagnostic> {
     if is_read(name, queues_key, version) {
         return None;
     }
     let shown = quoted(name);
     if is_unpacked(name, value) && is_read(target(name), queues_key, version) {
-        let message = format!("{shown} is not read: YuniKorn unpacks values of `binaryData` only");
+        let message = format!("{shown} is ignored: YuniKorn decompresses only values of `binaryData`");
         let help = format!("move it to `binaryData`, or write the text into {}", quoted(target(name)));
         return Some(Diagnostic::warning(NOT_UNPACKED, message).help(help));
     }
     if is_emptied(value) && is_read(&value.origin.key, queues_key, version) {
         let key = &value.origin.key;
         let message = format!(
-            "YuniKorn does not read {} in `binaryData`: only what ends in `.gz` is unpacked",
+            "YuniKorn ignores {} in `binaryData`, because its name does not end in `.gz`",
             quoted(key)
         );
         let gz = quoted(&format!("{key}.gz"));
-        let help = format!("write the text into `data`, or pack it with gzip and then base64 as {gz}");
+        let help = format!("write the text into `data`, or write it with gzip and base64 as {gz}");
         return Some(Diagnostic::warning(NOT_UNPACKED, message).help(help));
     }
     let unread = |message: String, help: String| Some(Diagnostic::warning(KEY_UNREAD, message).help(help));
     if let Some((_, release, help)) = GONE.iter().find(|(gone, ..)| name.eq_ignore_ascii_case(gone)) {
-        return unread(format!("{shown} is not read since YuniKorn {release}"), (*help).to_owned());
+        return unread(format!("{shown} is ignored since YuniKorn {release}"), (*help).to_owned());
     }
     if let Some(since) = KEYS.iter().find(|key| key.name == name).and_then(|key| key.since) {
-        let message = format!("YuniKorn {version} does not read {shown}, which {since} introduced");
+        let message = format!("YuniKorn {version} ignores {shown}, which was introduced in {since}");
         return unread(message, "remove it, or upgrade YuniKorn".to_owned());
     }
     if let Some(meant) = meant(name, queues_key) {
-        let message = format!("no program of YuniKorn reads {shown}");
+        let message = format!("no YuniKorn program reads {shown}");
         return unread(message, format!("did you mean {}? Otherwise remove it", quoted(meant)));
     }
     if is_setting(name) && !is_tree(name) {
-        return unread(format!("no program of YuniKorn reads {shown}"), "remove it".to_owned());
+        return unread(format!("no YuniKorn program reads {shown}"), "remove it".to_owned());
     }
     None
 }
 
-/// Returns the key that a name was likely meant to be.
+/// Returns the key that a misspelled name was probably meant to be.
 fn meant<'k>(name: &str, queues_key: &'k str) -> Option<&'k str> {
     if alike(stem(name), stem(queues_key)) {
         return Some(queues_key);
@@ -188,7 +184,7 @@ fn meant<'k>(name: &str, queues_key: &'k str) -> Option<&'k str> {
     same.or_else(same_end).or_else(near)
 }
 
-/// Returns the findings about the value of a key that is read, except for the queues.
+/// Returns the findings about the value of a known key, except for the queues.
 fn of_value(name: &str, text: &str, version: Version) -> Vec<Diagnostic> {
     if let Some(refused) = settings::check(name, text, version) {
         return vec![refused];
@@ -201,7 +197,7 @@ fn of_value(name: &str, text: &str, version: Version) -> Vec<Diagnostic> {
         Kind::Bool | Kind::List if key.readers == ADMISSION => {
             let keys = BTreeMap::from([(name.to_owned(), text.to_owned())]);
             let found = Conf::from_keys(&keys, version).1.into_iter();
-            // To select every namespace is what the other lists are for.
+            // The purpose of the other lists includes selecting every namespace.
             found.filter(|found| found.code != MATCHES_ALL || admission::KEYS.contains(&name)).collect()
         }
         kind if kind.parses(text) => Vec::new(),
@@ -211,21 +207,21 @@ fn of_value(name: &str, text: &str, version: Version) -> Vec<Diagnostic> {
 
 fn discarded(kind: Kind, text: &str) -> Diagnostic {
     let (what, help) = kind.words();
-    let message = format!("{} is no {what} to YuniKorn, so the default is in force", quoted(text));
+    let message = format!("{} is not a valid {what} for YuniKorn, so the default is in force", quoted(text));
     Diagnostic::error(VALUE_DISCARDED, message).at(Span::new(0, text.len())).help(help)
 }
 
-/// Returns whether a value looks packed, but is in `data`.
+/// Returns whether a value looks compressed but is in `data`.
 fn is_unpacked(name: &str, value: &Value) -> bool {
     !value.origin.binary && is_packed(name)
 }
 
-/// Returns whether a value is empty because its key in `binaryData` is none that is unpacked.
+/// Returns whether a value is empty because its key in `binaryData` is not decompressed.
 fn is_emptied(value: &Value) -> bool {
     value.origin.binary && !is_packed(&value.origin.key)
 }
 
-/// Returns whether a name begins as those of settings do.
+/// Returns whether a name has the prefix of a setting.
 fn is_setting(name: &str) -> bool {
     PREFIXES.iter().any(|prefix| name.to_ascii_lowercase().starts_with(prefix))
 }
@@ -235,7 +231,7 @@ fn holds_queues(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("partitions:"))
 }
 
-/// The name without the extension of a text of queues, in any spelling.
+/// Returns the name without the extension of a YAML file, in any spelling.
 fn stem(name: &str) -> &str {
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, "yaml"));
     if ["yaml", "yml", "json"].iter().any(|known| extension.eq_ignore_ascii_case(known)) {
@@ -256,7 +252,7 @@ fn alike(left: &str, right: &str) -> bool {
     singular(left) == singular(right)
 }
 
-/// The letters and digits of a name in lower case.
+/// Returns the letters and digits of a name in lower case.
 fn squeezed(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
@@ -273,7 +269,7 @@ mod tests {
         flatten(&ConfigMapData::default(), &configs)
     }
 
-    /// The findings about keys beside a text of queues: the key, the code, and the help.
+    /// Returns the findings about keys next to a text of queues: the key, the code, and the help.
     fn beside_queues(key: &str, text: &str, version: Version) -> Vec<(u16, String)> {
         let flat = merged(&[(key, text), ("queues.yaml", "partitions: []\n")], &[]);
         let found = findings(&flat, version).into_iter().map(|found| {
@@ -295,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_read_and_keys_of_others_are_not_reported() {
+    fn known_and_foreign_keys_are_not_reported() {
         for key in KEYS {
             let good = match key.kind {
                 Kind::Text => "queues",
@@ -326,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_nothing_reads_is_reported_with_the_key_that_was_meant() {
+    fn unread_key_is_reported_with_the_intended_key() {
         for (key, help) in [
             (
                 "admissionController.accessControl.systemUser",
@@ -364,9 +360,9 @@ mod tests {
             ("queues", "did you mean `queues.yaml`?"),
             (
                 "admissionController.filtering.defaultQueue",
-                "remove it; an application that no placement rule",
+                "remove it; an application that matches no placement rule",
             ),
-            ("service.operatorPlugins", "remove it; the plugins"),
+            ("service.operatorPlugins", "remove it; its plugins"),
             ("service.somethingElse", "remove it"),
         ] {
             let found = beside_queues(key, "x", Version::V1_8);
@@ -380,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_replaced_by_the_default_are_reported() {
+    fn value_replaced_by_the_default_is_reported() {
         for (key, text, code) in [
             ("health.checkInterval", "30", 3046),
             ("event.trackingEnabled", "yes", 3046),
@@ -401,9 +397,9 @@ mod tests {
         }
     }
 
-    /// Whatever the cause, one finding says that everyone may submit, and where the queues were meant to be.
+    /// In all cases there is exactly one finding: everyone may submit, and where the queues should be.
     #[test]
-    fn missing_queues_are_found_where_they_were_meant_to_be() {
+    fn missing_queues_are_reported_at_the_intended_key() {
         const TREE: &str = "partitions:\n- name: default\n  queues: [{name: root}]\n";
         let group = ("service.policyGroup", "prod");
         for (data, binary, at, help) in [
@@ -427,14 +423,24 @@ mod tests {
                 "rename `queues.yaml` to `prod.yaml`, or ",
             ),
             (&[group, ("PROD.yaml", TREE)], &[], Some("PROD.yaml"), "rename `PROD.yaml` to `prod.yaml`"),
-            (&[group], &[], Some("service.policyGroup"), "name the key that has the queues"),
+            (
+                &[group],
+                &[],
+                Some("service.policyGroup"),
+                "set `service.policyGroup` to the key of the queues",
+            ),
             (
                 &[("queues.yaml.gz", "H4sIAAAA")],
                 &[],
                 Some("queues.yaml.gz"),
                 "move `queues.yaml.gz` to `binaryData`",
             ),
-            (&[], &[("queues.yaml", TREE)], Some("queues.yaml"), "write the text into `data`, or pack it"),
+            (
+                &[],
+                &[("queues.yaml", TREE)],
+                Some("queues.yaml"),
+                "write the text into `data`, or write it with gzip",
+            ),
             (
                 &[],
                 &[("queue.yaml.gz", TREE)],
@@ -445,9 +451,9 @@ mod tests {
                 &[("service.clusterId", "x")],
                 &[],
                 None,
-                "write the partition and its queues into key `queues.yaml`",
+                "add the partition and its queues under the key `queues.yaml`",
             ),
-            (&[], &[], None, "write the partition and its queues into key `queues.yaml`"),
+            (&[], &[], None, "add the partition and its queues under the key `queues.yaml`"),
         ] {
             let flat = merged(data, binary);
             let found = findings(&flat, Version::V1_8);

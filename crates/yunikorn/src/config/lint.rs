@@ -1,4 +1,4 @@
-//! Reports what is notable about a configuration, beyond the one error that `YuniKorn` reports.
+//! Findings about a configuration beyond the single error that `YuniKorn` reports.
 
 use super::activate;
 use super::codes::{
@@ -15,8 +15,8 @@ use go_compat::diag::{Diagnostic, Replacement, Severity, Span, quoted};
 use go_compat::go_regex::{GoRegex, is_undecided};
 use go_compat::yaml::decode::{Spanned, items};
 
-/// Adds the one error that `YuniKorn` reports, unless it is among the findings already: with a narrower span,
-/// or, about an ACL, in better words.
+/// Adds the error that `YuniKorn` reports, unless a finding with a narrower span, or a better message about
+/// an ACL, already covers it.
 pub(super) fn add(findings: &mut Vec<Diagnostic>, error: Diagnostic) {
     let about_acl = error.code == ACL_PARTS || error.code == ACL_STRICT;
     let within = |other: &Diagnostic| match (error.span, other.span) {
@@ -29,7 +29,7 @@ pub(super) fn add(findings: &mut Vec<Diagnostic>, error: Diagnostic) {
     }
 }
 
-/// All findings about single values.
+/// Returns all findings about single values.
 pub(super) fn findings(text: &str, config: &SchedulerConfig, version: Version) -> Vec<Diagnostic> {
     let of_partition = |partition| partition_findings(text, partition, version);
     items(&config.partitions).iter().flat_map(of_partition).collect()
@@ -44,22 +44,22 @@ fn partition_findings(text: &str, partition: &PartitionConfig, version: Version)
              writes groups into each pod that it handles",
             resolver.value
         );
-        let help = "grant groups that Kubernetes knows, as `kubectl auth whoami` shows them, and remove the resolver";
+        let help = "grant access to the groups that `kubectl auth whoami` shows, and remove the resolver";
         findings.push(Diagnostic::warning(RESOLVER_UNASKED, message).at(resolver.span).help(help));
     } else if !matches!(resolver.as_str(), "" | "test") {
-        let message = format!("the user group resolver `{}` is not known, so there is none", resolver.value);
+        let message = format!("unknown user group resolver `{}`, so no resolver is used", resolver.value);
         let help = "write `os` or `ldap`, or remove it";
         findings.push(Diagnostic::warning(RESOLVER, message).at(resolver.span).help(help));
     }
     let before = findings.len();
     for rule in items(&partition.placement_rules) {
         let chain = || std::iter::successors(Some(rule), |rule| rule.parent.as_deref());
-        // A name that the validator refuses is also unknown at activation, but reported once.
+        // A name that the validator refuses is also unknown at activation; report it once.
         let named = chain().try_for_each(check_rule_name);
         findings.extend(named.and_then(|()| activate::check_rule(rule)).err());
         findings.extend(activate::panics(rule));
     }
-    // Rules are tried only where all of them can be built.
+    // Rules are tried only if all of them can be built.
     if findings.len() == before {
         findings.extend(dead_rules(partition));
     }
@@ -95,7 +95,7 @@ fn list_findings(names: &[Spanned], kind: &str, is_name: impl Fn(&str) -> bool) 
     ignored.map(|name| ignored_finding(name.as_str(), kind).at(name.span)).collect()
 }
 
-/// Reports on the only name in a list. It is an expression if it has one of the characters that make one
+/// Reports problems with the only name in a list. One special character makes it a regular expression
 /// (`filter.go:145`).
 fn only_finding(only: &Spanned, is_name: impl Fn(&str) -> bool) -> Option<Diagnostic> {
     let text = only.as_str();
@@ -103,7 +103,7 @@ fn only_finding(only: &Spanned, is_name: impl Fn(&str) -> bool) -> Option<Diagno
         return None;
     }
     if is_name(text) {
-        let message = format!("`{text}` is read as a regular expression, which does not match this name");
+        let message = format!("`{text}` is a regular expression, which does not match the name itself");
         let help = format!("write `^{}[$]$`", text.trim_end_matches('$'));
         return Some(Diagnostic::warning(FILTER_EXPRESSION, message).help(help));
     }
@@ -111,13 +111,15 @@ fn only_finding(only: &Spanned, is_name: impl Fn(&str) -> bool) -> Option<Diagno
     Some(Diagnostic { severity: Severity::Warning, ..error })
 }
 
-/// Reports a name that is ignored: in a list of several, those that are not valid names are, also regular
-/// expressions (`filter.go:160`).
+/// Reports an ignored name. In a list of several, `YuniKorn` ignores everything that is not a valid name,
+/// including regular expressions (`filter.go:160`).
 fn ignored_finding(name: &str, kind: &str) -> Diagnostic {
-    let diagnostic =
-        Diagnostic::warning(FILTER_NAME, format!("the filter ignores `{name}`, which is no {kind} name"));
+    let diagnostic = Diagnostic::warning(
+        FILTER_NAME,
+        format!("the filter ignores `{name}`, which is not a valid {kind} name"),
+    );
     if is_expression(name) {
-        diagnostic.help("a regular expression works only when it is alone in the list")
+        diagnostic.help("a regular expression works only as the single entry of a list")
     } else {
         diagnostic
     }
@@ -142,7 +144,7 @@ fn queue_findings(text: &str, queue: &QueueConfig, version: Version, findings: &
     for child in queue.children() {
         let has_resources = child.resources.guaranteed.is_some() || child.resources.max.is_some();
         if has_resources && to_lower(child.name.as_str()) == ROOT {
-            let message = "the resources of a queue named `root` are not read, wherever it stands";
+            let message = "YuniKorn ignores the resources of every queue named `root`";
             findings
                 .push(Diagnostic::warning(NESTED_ROOT, message).at(child.head()).help("rename the queue"));
         }
@@ -150,7 +152,7 @@ fn queue_findings(text: &str, queue: &QueueConfig, version: Version, findings: &
     }
 }
 
-/// Turns a finding about an ACL into one about the whole text. Where quotes or line breaks hide which
+/// Converts a finding about an ACL into a finding about the whole text. If quotes or line breaks hide which
 /// character is which, the span is the whole value.
 fn inside(text: &str, acl: &Spanned, mut finding: Diagnostic) -> Diagnostic {
     let Some(whole) = acl.span else { return finding };
@@ -170,9 +172,9 @@ fn inside(text: &str, acl: &Spanned, mut finding: Diagnostic) -> Diagnostic {
     finding
 }
 
-// Finds placement rules that place no application on Kubernetes (yunikorn-core `pkg/scheduler/placement`).
+// Placement rules that never place an application on Kubernetes (yunikorn-core `pkg/scheduler/placement`).
 
-/// The tags of an application on Kubernetes. A rule may name them in any case (yunikorn-k8shim
+/// The tags of an application on Kubernetes. A rule may write them in any case (yunikorn-k8shim
 /// `pkg/cache/metadata.go:70-134`, `pkg/cache/context.go:917-952` and `1005`).
 const TAGS: [&str; 10] = [
     "namespace",
@@ -187,11 +189,11 @@ const TAGS: [&str; 10] = [
     "yunikorn.apache.org/creationTime",
 ];
 
-/// The tag with the namespace, the only one of these whose value is never a full path.
+/// The tag of the namespace, the only one whose value is never a full path.
 const NAMESPACE: &str = "namespace";
 
-/// Returns a warning about each rule that places no application, of rules that the validator accepts: it
-/// refuses rules for queues that do not exist, or take no applications (`configvalidator.go:360`).
+/// Warns about rules that pass validation but never place an application. The validator already refuses rules
+/// for queues that do not exist or accept no applications (`configvalidator.go:360`).
 fn dead_rules(partition: &PartitionConfig) -> Vec<Diagnostic> {
     let rules = items(&partition.placement_rules);
     let below_root = match items(&partition.queues) {
@@ -202,19 +204,19 @@ fn dead_rules(partition: &PartitionConfig) -> Vec<Diagnostic> {
         let mut others = rules.iter().enumerate().filter(|(other, _)| *other != number);
         let queues = Queues { below_root, others_create: others.any(|(_, other)| other.create) };
         queues.dead(rule).map(|found| {
-            let message = format!("this rule places no application: {}", found.message);
+            let message = format!("this rule never places an application: {}", found.message);
             Diagnostic { message, ..found }
         })
     };
     rules.iter().enumerate().filter_map(of_rule).collect()
 }
 
-/// Returns a reason why a rule places no application.
+/// Reports why a rule never places an application.
 fn dead(span: Option<Span>, rule: &PlacementRule, why: String, help: &str) -> Diagnostic {
     Diagnostic::warning(RULE_DEAD, why).at(span.unwrap_or_else(|| rule.head())).help(help)
 }
 
-/// The queues that a rule finds.
+/// The queues that a rule can find.
 struct Queues<'c> {
     below_root: &'c [QueueConfig],
     /// True if another rule may create queues.
@@ -222,39 +224,44 @@ struct Queues<'c> {
 }
 
 impl<'c> Queues<'c> {
-    /// Returns the queues right below a path in lower case; `None` if it is no queue of the configuration.
+    /// Returns the children of a queue by its path in lower case, or `None` if the configuration has no such
+    /// queue.
     fn below(&self, path: &str) -> Option<&'c [QueueConfig]> {
         path.split('.').skip(1).try_fold(self.below_root, |level, name| {
             Some(level.iter().find(|queue| to_lower(queue.name.as_str()) == name)?.children())
         })
     }
 
-    /// Explains why a rule places no application.
+    /// Explains why a rule never places an application.
     fn dead(&self, rule: &PlacementRule) -> Option<Diagnostic> {
         if let Some(dead) = self.nameless(rule) {
             return Some(dead);
         }
-        // The validator knows parents by the field `parent` alone.
+        // The validator recognizes parents only by the field `parent`.
         if let Some(path) = fixed_path(rule)
             .filter(|path| path != ROOT && self.below(path).is_some_and(|queues| !queues.is_empty()))
         {
-            let why = format!("{} has queues below it, and applications run in leaves", quoted(&path));
-            return Some(dead(rule.value.span, rule, why, "name a queue below it"));
+            let why =
+                format!("{} has queues below it, but applications run only in leaf queues", quoted(&path));
+            return Some(dead(rule.value.span, rule, why, "use a queue below it"));
         }
         let is_parent = |queue: &QueueConfig| queue.parent || !queue.children().is_empty();
         let parent = rule.parent.as_deref().filter(|_| is_one_name(rule) && !is(rule, "fixed"))?;
         let path = fixed_path(parent)?;
         let may_exist = rule.create || self.others_create || !self.below(&path)?.iter().all(is_parent);
         (!may_exist).then(|| {
-            let why = format!("there is no leaf right below {}, and no rule creates queues", quoted(&path));
+            let why = format!(
+                "there is no leaf queue directly below {}, and no rule creates queues",
+                quoted(&path)
+            );
             dead(None, rule, why, "add the queues, or `create: true`")
         })
     }
 
-    /// Explains why a rule names no queue.
+    /// Explains why a rule finds no queue name.
     fn nameless(&self, rule: &PlacementRule) -> Option<Diagnostic> {
         if denies_all(&rule.filter) {
-            let why = "its filter denies everyone, because it lists no names".to_owned();
+            let why = "its filter has no names and denies everyone".to_owned();
             let help = "list the users or groups, or remove the filter";
             return Some(dead(rule.filter.kind.span, rule, why, help));
         }
@@ -273,10 +280,8 @@ impl<'c> Queues<'c> {
         let path = fixed_path(parent)?;
         let may_exist = parent.create || self.others_create || self.below(&path).is_some();
         (!may_exist).then(|| {
-            let why = format!(
-                "its parent rule names {}, which does not exist, and does not create it",
-                quoted(&path)
-            );
+            let why =
+                format!("its parent rule uses {}, which does not exist and is not created", quoted(&path));
             dead(parent.value.span, parent, why, "add the queue, or `create: true` to the parent rule")
         })
     }
@@ -286,7 +291,7 @@ fn is(rule: &PlacementRule, name: &str) -> bool {
     to_lower(rule.name.as_str()) == name
 }
 
-/// Returns whether the rule gives one name, which its parent rule completes, and never a full path.
+/// Returns whether the rule gives a single name, which its parent rule completes, and never a full path.
 fn is_one_name(rule: &PlacementRule) -> bool {
     let value = to_lower(rule.value.as_str());
     is(rule, "user")
@@ -294,21 +299,21 @@ fn is_one_name(rule: &PlacementRule) -> bool {
         || (is(rule, "fixed") && !value.starts_with(ROOT))
 }
 
-/// Returns the path that a rule names for every application.
+/// Returns the path that a rule gives for every application.
 fn fixed_path(rule: &PlacementRule) -> Option<String> {
     if !is(rule, "fixed") {
         return None;
     }
     let value = to_lower(rule.value.as_str());
     if let Some(rest) = value.strip_prefix(ROOT) {
-        // Another rest is not a path: YuniKorn crashes, which is reported elsewhere.
+        // Any other text is not a path: YuniKorn crashes, which is reported elsewhere.
         return (rest.starts_with('.') || rest.is_empty()).then_some(value);
     }
     let above = rule.parent.as_deref().map_or(Some(ROOT.to_owned()), fixed_path)?;
     Some(format!("{above}.{value}"))
 }
 
-/// Returns whether a filter denies everyone: `deny` without names (`filter.go:50`).
+/// Returns whether a filter excludes everyone: `deny` without names (`filter.go:50`).
 fn denies_all(filter: &Filter) -> bool {
     filter.kind.as_str() == "deny" && items(&filter.users).is_empty() && items(&filter.groups).is_empty()
 }
@@ -319,8 +324,8 @@ mod tests {
     use super::*;
     use crate::version::Version;
 
-    /// The reasons why rules are dead, of a text with the parents `teams` and `open`, an empty parent `new`,
-    /// and a leaf `lab`.
+    /// Returns the reasons why rules never place an application, for a text with the parents `teams` and
+    /// `open`, an empty parent `new`, and a leaf `lab`.
     fn dead(rules: &str) -> Vec<String> {
         let text = format!(
             "partitions:\n- name: default\n  placementrules: [{rules}]\n  queues:\n  - name: root\n    queues:\n    \
@@ -333,13 +338,13 @@ mod tests {
             .map(|found| {
                 let span = found.span.unwrap();
                 assert!(text.get(span.start..span.end).is_some_and(|at| !at.is_empty()));
-                found.message.strip_prefix("this rule places no application: ").unwrap().to_owned()
+                found.message.strip_prefix("this rule never places an application: ").unwrap().to_owned()
             })
             .collect()
     }
 
     #[test]
-    fn rules_that_place_nothing_are_reported_with_the_reason() {
+    fn rule_that_never_places_is_reported_with_the_reason() {
         for (rule, why) in [
             ("{name: tag, value: queue}", "applications on Kubernetes have no tag `queue`"),
             ("{name: Tag, value: Queue, create: true}", "applications on Kubernetes have no tag `Queue`"),
@@ -348,13 +353,16 @@ mod tests {
                 "{name: user, create: true, parent: {name: tag, value: team}}",
                 "of its parent rule, applications on",
             ),
-            ("{name: user, create: true, filter: {type: deny}}", "its filter denies everyone"),
-            ("{name: provided, filter: {type: deny}}", "its filter denies everyone"),
+            ("{name: user, create: true, filter: {type: deny}}", "its filter has no names"),
+            ("{name: provided, filter: {type: deny}}", "its filter has no names"),
             ("{name: fixed, value: Open}", "`root.open` has queues below it"),
-            ("{name: user, parent: {name: fixed, value: new}}", "there is no leaf right below `root.new`"),
+            (
+                "{name: user, parent: {name: fixed, value: new}}",
+                "there is no leaf queue directly below `root.new`",
+            ),
             (
                 "{name: user, create: true, parent: {name: fixed, value: other}}",
-                "its parent rule names `root.other`, which does not",
+                "its parent rule uses `root.other`, which does not",
             ),
         ] {
             let found = dead(rule);
@@ -363,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_may_place_something_are_not() {
+    fn rule_that_may_place_an_application_is_not_reported() {
         for rules in [
             "",
             "{name: provided}",

@@ -1,9 +1,8 @@
-//! The configuration of the scheduler (`queues.yaml`) as yunikorn-core v1.8.0 reads, validates and activates
-//! it.
+//! The scheduler's configuration (`queues.yaml`) as yunikorn-core v1.8.0 reads, validates and activates it.
 //!
-//! [`verdict()`] runs all steps that the text takes in the scheduler, each in a module of its own: [`read()`]
-//! decodes it strictly, [`validate()`] is `YuniKorn`'s validator, [`activate`] what comes after it.
-//! [`Config`] is what is then in force.
+//! [`verdict()`] runs all steps that a text goes through in the scheduler, one module each: [`read()`]
+//! decodes it strictly, [`validate()`] is `YuniKorn`'s validator, and [`activate`] puts it into force. The
+//! result is a [`Config`].
 
 pub mod activate;
 mod checksum;

@@ -1,15 +1,15 @@
-//! The names `YuniKorn` accepts: its regular expressions, all of them ASCII and anchored at both ends
+//! The names that `YuniKorn` accepts. Its regular expressions are all ASCII and anchored at both ends
 //! (yunikorn-core `configvalidator.go:81-98`).
 
 use crate::acl::is_name;
 
-/// `UserRegExp`: `^[_a-zA-Z][a-zA-Z0-9:#/_.@-]*[$]?$`. Wider than what an ACL may name.
+/// `UserRegExp`: `^[_a-zA-Z][a-zA-Z0-9:#/_.@-]*[$]?$`. Allows more than the names in an ACL.
 pub fn is_user(name: &str) -> bool {
     let name = name.strip_suffix('$').unwrap_or(name);
     is_name(name, |byte| byte.is_ascii_alphanumeric() || b":#/_.@-".contains(&byte))
 }
 
-/// `GroupRegExp`: `^[_a-zA-Z][a-zA-Z0-9:_.-]*$`. Wider than what an ACL may name.
+/// `GroupRegExp`: `^[_a-zA-Z][a-zA-Z0-9:_.-]*$`. Allows more than the names in an ACL.
 pub fn is_group(name: &str) -> bool {
     is_name(name, |byte| byte.is_ascii_alphanumeric() || b":_.-".contains(&byte))
 }
@@ -19,12 +19,13 @@ pub(super) fn is_rule(name: &str) -> bool {
     is_name(name, |byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// `SpecialRegExp`: `[\^$*+?()\[{}|]`, the characters that make one name of a filter a regular expression.
+/// `SpecialRegExp`: `[\^$*+?()\[{}|]`, the characters that make the only name of a filter a regular
+/// expression.
 pub fn is_expression(name: &str) -> bool {
     name.contains(['^', '$', '*', '+', '?', '(', ')', '[', '{', '}', '|'])
 }
 
-/// Go's `strings.ToLower`: each character by itself.
+/// Go's `strings.ToLower`, which converts each character separately.
 pub fn to_lower(text: &str) -> String {
     text.chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect()
 }
@@ -33,9 +34,9 @@ pub fn to_lower(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Compares with the expressions themselves, whose `$` means the same here and in Go.
+    /// Compares with the regular expressions themselves, in which `$` means the same here and in Go.
     #[test]
-    fn names_are_decided_as_the_expressions_say() {
+    fn names_match_like_the_expressions() {
         let expression = |text| regex::Regex::new(text).unwrap();
         let user = expression(r"^[_a-zA-Z][a-zA-Z0-9:#/_.@-]*[$]?$");
         let group = expression(r"^[_a-zA-Z][a-zA-Z0-9:_.-]*$");

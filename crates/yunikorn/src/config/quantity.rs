@@ -1,5 +1,5 @@
-//! Resource quantities: yunikorn-core `pkg/common/resources/quantity.go` and the comparisons of
-//! `resources.go` that validation needs, with Go's way to print them.
+//! Resource quantities: yunikorn-core `pkg/common/resources/quantity.go`, the comparisons of `resources.go`
+//! that validation needs, and Go's formatting.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,16 +8,16 @@ use super::codes::QUANTITY;
 use super::schema::Quantities;
 use go_compat::diag::Diagnostic;
 
-/// The resource that counts in thousandths (scheduler interface `constants.go:66`).
+/// The resource measured in thousandths (scheduler interface `constants.go:66`).
 const CPU: &str = "vcore";
 
-/// Amounts by resource name. A missing resource is not zero: in a maximum it is unlimited.
+/// Amounts by resource name. A missing resource is not zero; in a maximum it is unlimited.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Amounts(BTreeMap<String, i64>);
 
 impl Amounts {
-    /// Reads quantities (`resources.go:85`). Go reads them in random order; the error here is the first one
-    /// by name.
+    /// Parses quantities (`resources.go:85`). Go reads them in random order; this function reports the first
+    /// error by name.
     pub(super) fn read(quantities: &Quantities) -> Result<Self, Diagnostic> {
         let mut amounts = BTreeMap::new();
         for (name, quantity) in quantities.iter().flatten() {
@@ -33,12 +33,13 @@ impl Amounts {
         Ok(Self(amounts))
     }
 
-    /// Returns whether `smaller` fits; resources that are not named here are unlimited (`resources.go:455`).
+    /// Returns whether `smaller` fits. Resources that are missing here are unlimited (`resources.go:455`).
     pub(super) fn fits(&self, smaller: &Self) -> bool {
         smaller.0.iter().all(|(name, amount)| self.0.get(name).is_none_or(|most| *amount <= (*most).max(0)))
     }
 
-    /// The smaller of each, and the resources that only one of them names (`resources.go:999`).
+    /// Returns the smaller amount of each resource, including resources that only one of them has
+    /// (`resources.go:999`).
     pub(super) fn least(&self, other: &Self) -> Self {
         let mut least = self.clone();
         for (name, amount) in &other.0 {
@@ -47,7 +48,7 @@ impl Amounts {
         least
     }
 
-    /// Adds, stopping at the largest number (`resources.go:165`, `addVal`).
+    /// Adds amounts, saturating at the largest number (`resources.go:165`, `addVal`).
     pub(super) fn add(&mut self, other: &Self) {
         for (name, amount) in &other.0 {
             self.0
@@ -57,25 +58,25 @@ impl Amounts {
         }
     }
 
-    /// Returns whether nothing is above or below zero (`resources.go:1107`).
+    /// Returns whether all amounts are zero (`resources.go:1107`).
     pub(super) fn is_zero(&self) -> bool {
         self.0.values().all(|amount| *amount == 0)
     }
 
-    /// Returns whether something is above zero and nothing below (`resources.go:980`).
+    /// Returns whether at least one amount is positive and none is negative (`resources.go:980`).
     pub(super) fn is_positive(&self) -> bool {
         self.0.values().all(|amount| *amount >= 0) && !self.is_zero()
     }
 }
 
 impl fmt::Display for Amounts {
-    /// Go's `%v` of a map: `map[memory:10 vcore:1000]`.
+    /// Formats like Go's `%v` of a map: `map[memory:10 vcore:1000]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_map(f, self.0.iter())
     }
 }
 
-/// Go's `%v` of a map whose keys are in order.
+/// Formats like Go's `%v` of a map, with the keys in order.
 pub(super) fn write_map<K: fmt::Display, V: fmt::Display>(
     f: &mut impl fmt::Write,
     entries: impl Iterator<Item = (K, V)>,
@@ -88,7 +89,8 @@ pub(super) fn write_map<K: fmt::Display, V: fmt::Display>(
     f.write_str("]")
 }
 
-/// One quantity (`quantity.go:78`); `milli` is for [`CPU`]: thousandths, and the suffix `m` for one of them.
+/// Parses one quantity (`quantity.go:78`). `milli` is for [`CPU`], which is stored in thousandths and allows
+/// the suffix `m`.
 fn parse(text: &str, milli: bool) -> Result<i64, &'static str> {
     let text = text.trim();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -123,7 +125,8 @@ fn parse(text: &str, milli: bool) -> Result<i64, &'static str> {
         .ok_or("invalid quantity: overflow")
 }
 
-/// Returns whether the expression in `quantity.go:41` allows the suffix; it allows more than have a meaning.
+/// Returns whether the expression in `quantity.go:41` allows the suffix. It also allows some without a
+/// meaning.
 fn is_suffix(suffix: &str) -> bool {
     let letter = suffix.strip_suffix('i').unwrap_or(suffix);
     suffix.is_empty() || matches!(letter, "m" | "k" | "K" | "M" | "G" | "T" | "P" | "E")
@@ -134,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_are_read_as_yunikorn_reads_them() {
+    fn quantities_parse_like_yunikorns() {
         const INVALID: Result<i64, &str> = Err("invalid quantity");
         const SUFFIX: Result<i64, &str> = Err("invalid suffix");
         const OVERFLOW: Result<i64, &str> = Err("invalid quantity: overflow");
@@ -180,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_maximum_does_not_name_is_unlimited() {
+    fn resource_missing_in_a_maximum_is_unlimited() {
         let max = amounts(&[("memory", 10), ("gpu", 0)]);
         for (wanted, fits) in [
             (amounts(&[]), true),
@@ -198,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_stop_at_the_largest_number() {
+    fn sums_saturate() {
         let mut sum = amounts(&[("memory", i64::MAX)]);
         sum.add(&amounts(&[("memory", 1), ("vcore", 2)]));
         assert_eq!(sum.to_string(), "map[memory:9223372036854775807 vcore:2]");

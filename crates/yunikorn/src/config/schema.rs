@@ -1,18 +1,18 @@
-//! The types of `queues.yaml`, field for field those of yunikorn-core v1.8.0
+//! The types of `queues.yaml`, field by field as in yunikorn-core v1.8.0
 //! `pkg/common/configs/config.go:33-170`.
 //!
-//! They hold the configuration as written: quantities are text, names have their case, nothing is inserted.
-//! Each struct also knows its span in the document, which Go's do not. [`super::Config`] is the view the rest
-//! of the program uses.
+//! They hold the configuration as written: quantities are text, names keep their case, and nothing is
+//! inserted. Unlike Go's structs, each also has its span in the document. The rest of the program uses the
+//! view [`super::Config`].
 
 use go_compat::diag::Span;
 use go_compat::yaml::decode::{Decode, List, Location, Map, Record, Spanned, items};
 
-/// Resource names and their quantities as written.
+/// Quantities by resource name, as written.
 pub type Quantities = Map<Spanned>;
 
-/// Declares Go structs: each with its name in messages, and each field with its key in the text. One with
-/// `at` also has its position in the document, and a head: the field to point at when something is wrong.
+/// Declares Go structs, each with its name for messages, and each field with its key in the text. A struct
+/// with `at` also has its position in the document, and a head, the field to which errors point.
 macro_rules! records {
     ($(
         $(#[$doc:meta])* $type:ident = $called:literal $(at $location:ident or $head:ident)? {
@@ -23,7 +23,7 @@ macro_rules! records {
         #[derive(Debug, Clone, PartialEq, Default)]
         pub struct $type {
             $(
-                /// Its position in the document.
+                /// The position in the document.
                 pub $location: Location,
             )?
             $($(#[$about])* pub $field: $value,)*
@@ -46,8 +46,7 @@ macro_rules! records {
         }
 
         $(impl $type {
-            /// The span to point at when something is wrong with it: its name, or its mapping when it has
-            /// none.
+            /// Returns the span that errors point to: the name, or the whole mapping if it has no name.
             pub fn head(&self) -> Span {
                 self.$head.span.unwrap_or(self.$location.span)
             }
@@ -66,63 +65,63 @@ records! {
 
     /// One partition (`config.go:46`).
     PartitionConfig = "a partition" at location or name {
-        /// Its name as written; empty means `default`.
+        /// The name as written; empty means `default`.
         "name" => name: Spanned,
-        /// The queues; `None` is refused, an empty list is not.
+        /// The queues. `None` is an error, an empty list is not.
         "queues" => queues: List<QueueConfig>,
         /// The placement rules in order.
         "placementrules" => placement_rules: List<PlacementRule>,
-        /// Limits of the partition: another way to write the root queue's.
+        /// Limits of the partition, an alternative to the limits of the root queue.
         "limits" => limits: List<Limit>,
-        /// Switches of preemption.
+        /// Preemption settings.
         "preemption" => preemption: Preemption,
-        /// The order in which nodes are sorted.
+        /// The node sort order.
         "nodesortpolicy" => node_sort_policy: NodeSortPolicy,
-        /// The resolver of users' groups.
+        /// The resolver for the groups of users.
         "usergroupresolver" => user_group_resolver: UserGroupResolver,
     }
 
-    /// The resolver of users' groups (`config.go:56`).
+    /// The resolver for the groups of users (`config.go:56`).
     UserGroupResolver = "a group resolver" {
-        /// `os`, `ldap` or `test`; anything else is no resolver.
+        /// `os`, `ldap` or `test`; any other value disables the resolver.
         "type" => kind: Spanned,
     }
 
-    /// Switches of preemption (`config.go:61`).
+    /// Preemption settings (`config.go:61`).
     Preemption = "a preemption setting" {
-        /// Switches preemption as a whole; on when not set.
+        /// Enables preemption. Default true.
         "enabled" => enabled: Option<bool>,
-        /// Switches preemption when a quota shrinks; off when not set.
+        /// Enables preemption when a quota shrinks. Default false.
         "quotapreemptionenabled" => quota_preemption_enabled: Option<bool>,
     }
 
     /// One queue (`config.go:74`).
     QueueConfig = "a queue" at location or name {
-        /// Its name as written.
+        /// The name as written.
         "name" => name: Spanned,
         /// True if it is declared a parent.
         "parent" => parent: bool,
         /// Its quota and guarantee.
         "resources" => resources: Resources,
-        /// The most applications that may run in it; 0 means any number.
+        /// Maximum number of running applications; 0 means unlimited.
         "maxapplications" => max_applications: u64,
-        /// Free properties, some of which the scheduler knows.
+        /// Free properties. The scheduler recognizes some of them.
         "properties" => properties: Map<String>,
-        /// The ACL of those who administer it, as written.
+        /// The ACL of administrators, as written.
         "adminacl" => admin_acl: Spanned,
-        /// The ACL of those who may submit to it, as written.
+        /// The ACL of submitters, as written.
         "submitacl" => submit_acl: Spanned,
-        /// The properties and resources of dynamic leaf queues below it.
+        /// Properties and resources for dynamic leaf queues below this queue.
         "childtemplate" => child_template: ChildTemplate,
-        /// Its children in the order of the text.
+        /// The children in the order of the text.
         "queues" => queues: List<QueueConfig>,
         /// Limits of users and groups.
         "limits" => limits: List<Limit>,
     }
 
-    /// The properties and resources of a dynamic leaf queue (`config.go:88`).
+    /// Properties and resources for a dynamic leaf queue (`config.go:88`).
     ChildTemplate = "a child template" {
-        /// The most applications that may run in it; 0 means any number.
+        /// Maximum number of running applications; 0 means unlimited.
         "maxapplications" => max_applications: u64,
         /// Its properties.
         "properties" => properties: Map<Spanned>,
@@ -134,7 +133,7 @@ records! {
     Resources = "a resource setting" {
         /// The guaranteed resources.
         "guaranteed" => guaranteed: Quantities,
-        /// The most resources that it may use.
+        /// The maximum resources.
         "max" => max: Quantities,
     }
 
@@ -144,15 +143,15 @@ records! {
         "name" => name: Spanned,
         /// True if it may create queues.
         "create" => create: bool,
-        /// The users and groups it applies to.
+        /// The users and groups to which it applies.
         "filter" => filter: Filter,
-        /// The rule that names the queue above.
+        /// The rule that determines the parent queue.
         "parent" => parent: Option<Box<PlacementRule>>,
         /// The queue of a `fixed` rule, the tag of a `tag` rule.
         "value" => value: Spanned,
     }
 
-    /// The users and groups that a placement rule applies to (`config.go:123`).
+    /// The users and groups to which a placement rule applies (`config.go:123`).
     Filter = "a filter" {
         /// `allow` or `deny`; empty means `allow`.
         "type" => kind: Spanned,
@@ -162,7 +161,7 @@ records! {
         "groups" => groups: List<Spanned>,
     }
 
-    /// A limit for some users and groups in a queue (`config.go:140`).
+    /// A limit for users and groups in a queue (`config.go:140`).
     Limit = "a limit" at location or limit {
         /// A description.
         "limit" => limit: Spanned,
@@ -170,13 +169,13 @@ records! {
         "users" => users: List<Spanned>,
         /// The groups.
         "groups" => groups: List<Spanned>,
-        /// The most resources that each of them may use.
+        /// The maximum resources for each of them.
         "maxresources" => max_resources: Quantities,
-        /// The most applications that each of them may run; 0 means any number.
+        /// The maximum number of running applications for each of them; 0 means unlimited.
         "maxapplications" => max_applications: u64,
     }
 
-    /// The order in which nodes are sorted (`config.go:151`).
+    /// The node sort order (`config.go:151`).
     NodeSortPolicy = "a node sorting policy" {
         /// `fair` or `binpacking`; empty means `fair`.
         "type" => kind: Spanned,
@@ -186,19 +185,19 @@ records! {
 }
 
 impl QueueConfig {
-    /// Its children.
+    /// Returns the children.
     pub fn children(&self) -> &[QueueConfig] {
         items(&self.queues)
     }
 
-    /// The number of queues below it, on all levels.
+    /// Returns the number of queues below this one, on all levels.
     pub fn count_below(&self) -> usize {
         self.children().iter().map(|child| 1 + child.count_below()).sum()
     }
 }
 
 impl Limit {
-    /// Compares like Go's `reflect.DeepEqual`: spans do not count, nil and empty differ.
+    /// Compares like Go's `reflect.DeepEqual`: spans are ignored, and nil differs from empty.
     pub fn deep_equal(&self, other: &Self) -> bool {
         let names = |list: &List<Spanned>| list.as_ref().map(|names| texts(names.iter()));
         let quantities = |map: &Quantities| {

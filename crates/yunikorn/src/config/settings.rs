@@ -1,7 +1,6 @@
-//! The settings that the shim does not read as plain text (yunikorn-k8shim v1.8.0
-//! `pkg/conf/schedulerconf.go`, `parseConfig`). One that it cannot read makes a running scheduler ignore the
-//! change as a whole, and a starting one end (`schedulerconf.go:157`). The webhook of `YuniKorn` looks at
-//! none of them.
+//! Settings that the shim does not read as plain text (yunikorn-k8shim v1.8.0 `pkg/conf/schedulerconf.go`,
+//! `parseConfig`). If one is invalid, a running scheduler ignores the whole change, and a starting one exits
+//! (`schedulerconf.go:157`). `YuniKorn`'s webhook checks none of them.
 
 use super::codes::SETTING;
 use crate::admission::keys as admission;
@@ -17,15 +16,15 @@ pub(super) const HOT_REFRESH: &str = "service.enableConfigHotRefresh";
 pub enum Kind {
     /// Plain text.
     Text,
-    /// A boolean of Go.
+    /// A boolean in Go's syntax.
     Bool,
     /// A 32-bit integer.
     Int,
     /// A 64-bit integer.
     Int64,
-    /// A 64-bit integer without a sign.
+    /// An unsigned 64-bit integer.
     Uint,
-    /// A duration of Go.
+    /// A duration in Go's syntax.
     Duration,
     /// A log level: its name or its number.
     Level,
@@ -36,24 +35,24 @@ pub enum Kind {
 /// A program that reads keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
-    /// The scheduler's core. It replaces a value that it cannot read by the default.
+    /// The scheduler's core, which replaces an invalid value by the default.
     Core,
-    /// The scheduler's shim. A value that it cannot read makes it ignore all changes, and end when it starts.
+    /// The scheduler's shim. An invalid value makes it ignore all changes, or exit at the start.
     Shim,
-    /// The admission controller. It replaces a value that it cannot read by the default.
+    /// The admission controller, which replaces an invalid value by the default.
     Admission,
 }
 
-/// A key that is read.
+/// A key that a program reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// The type of its value.
+    /// The type of the value.
     pub kind: Kind,
     /// The programs that read it.
     pub readers: &'static [Reader],
-    /// The first line of releases that reads it; `None` for all known lines.
+    /// The first release line that reads it; `None` for all known lines.
     pub since: Option<Version>,
 }
 
@@ -70,7 +69,7 @@ const fn since(since: Version, key: Key) -> Key {
     Key { since: Some(since), ..key }
 }
 
-/// The keys with fixed names, sorted. Besides them, the key of the queues is read, and all keys that
+/// The keys with fixed names, sorted. `YuniKorn` also reads the key of the queues and all keys that
 /// [`is_log`] accepts.
 pub const KEYS: &[Key] = &[
     key(admission::BYPASS_AUTH, Kind::Bool, ADMISSION),
@@ -109,25 +108,25 @@ pub const KEYS: &[Key] = &[
     key("service.volumeBindTimeout", Kind::Duration, SHIM),
 ];
 
-/// Returns the key with this name, if this version reads it.
+/// Returns the key with this name if this version reads it.
 pub fn find(name: &str, version: Version) -> Option<&'static Key> {
     let is_read = |key: &&Key| key.name == name && key.since.is_none_or(|since| since <= version);
     KEYS.iter().find(is_read)
 }
 
-/// The type of this key's value; `None` for text, and for keys that the shim does not read.
+/// Returns the type of a key's value. `None` for text and for keys that the shim does not read.
 fn kind(key: &str, version: Version) -> Option<Kind> {
     let of_shim = find(key, version).filter(|key| key.readers.contains(&Reader::Shim));
     of_shim.map(|key| key.kind).filter(|kind| *kind != Kind::Text)
 }
 
 impl Kind {
-    /// Returns whether Go reads a text as a value of this type. Lists are read elsewhere.
+    /// Returns whether Go accepts a text as a value of this type. Lists are checked elsewhere.
     pub(super) fn parses(self, text: &str) -> bool {
         match self {
             Self::Text | Self::List => true,
             Self::Bool => go_bool(text).is_some(),
-            // Go's `strconv.ParseInt(text, 10, …)` reads what Rust's `parse` does.
+            // Go's `strconv.ParseInt(text, 10, …)` accepts the same texts as Rust's `parse`.
             Self::Int => text.parse::<i32>().is_ok(),
             Self::Int64 => text.parse::<i64>().is_ok(),
             Self::Uint => !text.starts_with('+') && text.parse::<u64>().is_ok(),
@@ -140,15 +139,15 @@ impl Kind {
         }
     }
 
-    /// The name of the type in messages, and what to write.
+    /// Returns the name of the type and the help.
     pub(super) fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Text => ("text", "write a text"),
-            Self::List => ("list of expressions", "write expressions with commas between them"),
+            Self::Text => ("text", "write a string"),
+            Self::List => ("list of expressions", "separate the expressions with commas"),
             Self::Bool => ("boolean", "write `true` or `false`"),
-            Self::Int => ("32-bit integer", "write a whole number below 2147483648, without spaces"),
-            Self::Int64 => ("64-bit integer", "write a whole number, without spaces"),
-            Self::Uint => ("integer without a sign", "write a whole number, without spaces or a sign"),
+            Self::Int => ("32-bit integer", "write an integer below 2147483648, without spaces"),
+            Self::Int64 => ("64-bit integer", "write an integer, without spaces"),
+            Self::Uint => ("unsigned integer", "write an integer, without spaces or a sign"),
             Self::Duration => {
                 ("duration", "write numbers with units and no spaces, such as `10s` or `1m30s`")
             }
@@ -157,26 +156,26 @@ impl Kind {
     }
 }
 
-/// Returns the error for the value of this key, if it is a setting that cannot be read.
+/// Returns the error for an invalid value of this key, if it is a setting.
 pub fn check(key: &str, text: &str, version: Version) -> Option<Diagnostic> {
     let kind = kind(key, version).filter(|kind| !kind.parses(text))?;
     let (what, help) = kind.words();
     let shown = quoted(text);
     let since = if kind == Kind::Int64 { " 1.9 and newer" } else { "" };
     let message = format!(
-        "{shown} is no {what} to YuniKorn{since}: a running scheduler ignores every change of its ConfigMaps, and \
-         none starts"
+        "{shown} is not a valid {what} for YuniKorn{since}: a running scheduler ignores all changes of its \
+         ConfigMaps, and a new one does not start"
     );
     Some(Diagnostic::error(SETTING, message).at(Span::new(0, text.len())).help(help))
 }
 
-/// Returns whether Go's `time.ParseDuration` reads it.
+/// Returns whether Go's `time.ParseDuration` accepts the text.
 fn go_duration(text: &str) -> bool {
     let bare = text.strip_prefix(['+', '-']).unwrap_or(text);
     bare == "0" || nanoseconds(bare).is_some_and(|total| total < 1 << 63 || text.starts_with('-'))
 }
 
-/// The sum of numbers with units, up to the largest that Go has with a minus.
+/// Returns the sum of numbers with units, up to the absolute value of Go's smallest duration.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (mut total, mut rest) = duration_part(text)?;
     while !rest.is_empty() {
@@ -187,7 +186,7 @@ fn nanoseconds(text: &str) -> Option<u64> {
     Some(total)
 }
 
-/// One number and its unit, in nanoseconds, and what follows.
+/// Returns one number with its unit in nanoseconds, and the rest of the text.
 fn duration_part(text: &str) -> Option<(u64, &str)> {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let (whole, rest) = text.split_at_checked(digits(text))?;
@@ -219,8 +218,8 @@ fn duration_part(text: &str) -> Option<(u64, &str)> {
         .map(|total| (total, rest))
 }
 
-/// The digits after the point in nanoseconds, truncated, using as many digits as count. Go computes in
-/// floating point, so that near the longest duration, 292 years, it may decide otherwise.
+/// Converts the digits after the point to nanoseconds, truncated. Extra digits are ignored. Go computes in
+/// floating point, so it may differ near the longest duration, 292 years.
 fn fraction_of(digits: &str, scale: u64) -> u64 {
     let (mut sum, mut scale) = (0_u128, u128::from(scale) * 1_000_000_000_000_000_000);
     for digit in digits.bytes().take(18) {
@@ -235,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_setting_cannot_be_read_as_is_reported() {
+    fn invalid_setting_is_reported_with_its_type() {
         for (key, text, expected) in [
             ("service.schedulingInterval", "abc", Some("duration")),
             ("service.schedulingInterval", "5", Some("duration")),
@@ -256,7 +255,10 @@ mod tests {
             assert_eq!(reported.is_some(), expected.is_some(), "{key}: {text}");
             if let (Some(reported), Some(what)) = (reported, expected) {
                 assert!(reported.is_error(), "{reported}");
-                assert!(reported.message.contains(&format!(" is no {what} to YuniKorn")), "{reported}");
+                assert!(
+                    reported.message.contains(&format!(" is not a valid {what} for YuniKorn")),
+                    "{reported}"
+                );
                 assert_eq!((reported.code, reported.span), (SETTING, Some(Span::new(0, text.len()))));
             }
         }
@@ -270,7 +272,10 @@ mod tests {
                 assert_eq!(check(&key, text, Version::V1_8), None, "{key}: {text}");
                 for version in [Version::V1_9, Version::V1_10, Version::Unknown] {
                     let refused = check(&key, text, version).unwrap();
-                    assert!(refused.message.contains(" is no 64-bit integer to YuniKorn"), "{refused}");
+                    assert!(
+                        refused.message.contains(" is not a valid 64-bit integer for YuniKorn"),
+                        "{refused}"
+                    );
                 }
             }
             assert_eq!(check(&key, "1000", Version::V1_9), None);
@@ -278,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_counted_in_nanoseconds() {
+    fn durations_are_in_nanoseconds() {
         for (text, nanoseconds, rest) in [
             ("7ns", 7, ""),
             ("7us", 7_000, ""),
@@ -292,11 +297,11 @@ mod tests {
             (".5m", 30_000_000_000, ""),
             ("3.s", 3_000_000_000, ""),
             ("0.000000001s", 1, ""),
-            // Anything below a nanosecond is cut.
+            // Fractions of a nanosecond are dropped.
             ("1.9ns", 1, ""),
             ("0.0019us", 1, ""),
             ("1.0023456789ms", 1_002_345, ""),
-            // Further digits do not count.
+            // Further digits are ignored.
             ("0.10000000000000000000000009s", 100_000_000, ""),
         ] {
             assert_eq!(duration_part(text), Some((nanoseconds, rest)), "{text}");

@@ -1,5 +1,5 @@
-//! Compares with `YuniKorn`'s own answers (`tests/vectors/yunikorn-{config,verdicts,checksum}.json`), and
-//! tests what holds for every text.
+//! Compares with `YuniKorn`'s recorded answers (`tests/vectors/yunikorn-{config,verdicts,checksum}.json`),
+//! and tests properties of all texts.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ fn vectors(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// The three answers, as the vectors write them.
+/// Returns the three answers in the form of the vectors.
 fn answers(verdict: &Assessment) -> [String; 3] {
     let text = |result: &Result<(), String>| result.clone().err().unwrap_or_default();
     let reload = match &verdict.reloads {
@@ -31,7 +31,7 @@ fn answers(verdict: &Assessment) -> [String; 3] {
     [text(&verdict.validates), text(&verdict.starts), reload].map(worded)
 }
 
-/// A refusal, where a YAML reader's may be worded differently.
+/// Removes the details of a YAML error, whose wording may differ.
 fn worded(refusal: String) -> String {
     if refusal.starts_with("yaml: ") { "yaml".to_owned() } else { refusal }
 }
@@ -44,7 +44,7 @@ fn expected(row: &Value, names: [&str; 3]) -> [String; 3] {
 }
 
 #[test]
-fn decides_as_yunikorn_does() {
+fn verdicts_equal_yunikorns() {
     let config = vectors(include_str!("../../../../tests/vectors/yunikorn-config.json"));
     let verdicts = vectors(include_str!("../../../../tests/vectors/yunikorn-verdicts.json"));
     let first = config.as_array().unwrap().iter().map(|row| {
@@ -60,7 +60,7 @@ fn decides_as_yunikorn_does() {
     let mut unsure = 0;
     for (row, expected) in rows {
         let text = row["yaml"].as_str().unwrap();
-        // The vectors were recorded below the level where an empty text becomes the built-in one.
+        // The vectors were recorded at a level below the one that replaces an empty text by the built-in one.
         let verdict = assess(text, ACTIVE, Version::V1_8);
         if verdict.unsure {
             unsure += 1;
@@ -79,7 +79,7 @@ fn decides_as_yunikorn_does() {
 }
 
 #[test]
-fn errors_are_diagnosed_if_and_only_if_something_is_wrong() {
+fn errors_are_reported_exactly_for_bad_texts() {
     let verdicts = vectors(include_str!("../../../../tests/vectors/yunikorn-verdicts.json"));
     for row in verdicts["rows"].as_array().unwrap() {
         let text = row["yaml"].as_str().unwrap();
@@ -100,7 +100,7 @@ fn errors_are_diagnosed_if_and_only_if_something_is_wrong() {
 }
 
 #[test]
-fn checksums_are_those_of_the_scheduler() {
+fn checksums_equal_the_schedulers() {
     let vectors = vectors(include_str!("../../../../tests/vectors/yunikorn-checksum.json"));
     for row in vectors["rows"].as_array().unwrap() {
         let text = row["text"].as_str().unwrap();
@@ -109,7 +109,7 @@ fn checksums_are_those_of_the_scheduler() {
     }
 }
 
-/// The samples with `YuniKorn`'s answers.
+/// Returns the samples with `YuniKorn`'s answers.
 fn samples() -> Vec<(String, String, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/samples");
     include_str!("../../../../tests/vectors/yunikorn-samples.jsonl")
@@ -124,7 +124,7 @@ fn samples() -> Vec<(String, String, Value)> {
 }
 
 #[test]
-fn decides_the_samples_as_yunikorn_does() {
+fn verdicts_on_samples_equal_yunikorns() {
     for (name, text, row) in samples() {
         let (verdict, expected) =
             (assess(&text, ACTIVE, Version::V1_8), expected(&row, ["validate", "start", "reload"]));
@@ -138,7 +138,7 @@ fn decides_the_samples_as_yunikorn_does() {
 }
 
 #[test]
-fn the_place_of_a_queue_is_where_its_acl_can_be_edited() {
+fn location_of_a_queue_allows_editing_its_acl() {
     let mut edited = 0;
     for (name, text, _) in samples() {
         let Some(config) = verdict(&text, ACTIVE, Version::V1_8).config else {
@@ -156,7 +156,7 @@ fn the_place_of_a_queue_is_where_its_acl_can_be_edited() {
                 };
                 let changed = match edit::apply(&text, &[edit]) {
                     Ok(changed) => changed,
-                    // The value has an anchor, and is that of other queues, too.
+                    // The value has an anchor that other queues use.
                     Err(error) if error.code == EDIT && text.contains("submitacl: &") => continue,
                     Err(error) => panic!("{name} {}: {error}", queue.path),
                 };
@@ -174,7 +174,7 @@ fn the_place_of_a_queue_is_where_its_acl_can_be_edited() {
 }
 
 #[test]
-fn an_empty_text_is_the_built_in_configuration() {
+fn empty_text_is_the_built_in_configuration() {
     let verdict = verdict("", ACTIVE, Version::V1_8);
     let root = verdict.config.as_ref().unwrap().partition("default").unwrap().root();
     assert_eq!(root.submit_acl.value, "*");
@@ -183,7 +183,7 @@ fn an_empty_text_is_the_built_in_configuration() {
 }
 
 #[test]
-fn a_reload_is_refused_for_a_later_partition() {
+fn reload_is_refused_for_a_later_partition() {
     let text =
         "partitions: [{name: default, queues: []}, {name: gpu, queues: [{name: root, submitacl: 'a  b'}]}]\n";
     let reason = "configured queue creation failed: \nmultiple spaces found in ACL: 'a  b'".to_owned();
@@ -192,17 +192,16 @@ fn a_reload_is_refused_for_a_later_partition() {
 }
 
 #[test]
-fn a_reload_without_an_active_partition_hangs() {
+fn reload_without_an_active_partition_hangs() {
     let text = "partitions: [{name: default, queues: []}]\n";
     let verdict = verdict(text, &["default", "gpu"], Version::V1_8);
     assert_eq!(verdict.reloads, Err(ReloadError::Hangs { missing: vec!["gpu".to_owned()] }));
     assert_eq!(verdict.diagnostics[0].code, codes::PARTITION_MISSING);
 }
 
-/// YuniKorn's error about an ACL is reported in the words of the ACL's own findings, which name the span and
-/// the remedy.
+/// An error of YuniKorn about an ACL is reported as the ACL's own finding, which has a span and help.
 #[test]
-fn errors_about_acls_are_reported_by_what_is_wrong_with_the_acl() {
+fn error_about_an_acl_is_reported_as_the_acls_finding() {
     let own = [codes::ACL_PARTS, codes::ACL_STRICT];
     for acl in ["a  b", " a b", "a b ", "a b c", "a b\tc", "a,\u{b}b  c", "* a *", "\t\u{a0} a b c"] {
         let quoted = serde_json::to_string(acl).unwrap();
@@ -218,7 +217,7 @@ fn errors_about_acls_are_reported_by_what_is_wrong_with_the_acl() {
 }
 
 #[test]
-fn partitions_that_are_not_known_are_those_of_the_text() {
+fn unknown_active_partitions_are_taken_from_the_text() {
     assert_eq!(verdict("partitions: [{name: gpu, queues: []}]\n", &[], Version::V1_8).reloads, Ok(()));
     let text = "partitions: [{name: gpu, queues: [], placementrules: [{name: tag}]}]\n";
     assert!(verdict(text, &[], Version::V1_8).reloads.is_err());
@@ -228,7 +227,7 @@ fn partitions_that_are_not_known_are_those_of_the_text() {
     );
 }
 
-/// The codes and severities that a text is diagnosed with.
+/// Returns the codes and severities of the findings about a text.
 fn codes_of(text: &str) -> Vec<(u16, Severity)> {
     verdict(text, ACTIVE, Version::V1_8)
         .diagnostics
@@ -238,7 +237,7 @@ fn codes_of(text: &str) -> Vec<(u16, Severity)> {
 }
 
 #[test]
-fn warns_of_what_is_accepted_but_does_not_do_what_it_says() {
+fn accepted_text_with_an_unexpected_effect_has_a_warning() {
     use Severity::{Error, Warning};
     let with = |partition: &str| format!("partitions: [{{name: default, queues: [], {partition}}}]\n");
     let rule = |rule: &str| with(&format!("placementrules: [{{{rule}}}]"));
@@ -284,7 +283,7 @@ fn findings_about_an_acl_point_into_its_text() {
         ("a,sue:x", "sue:x"),
         ("'a,sue:x'", "sue:x"),
         ("\"a,sue:x\"", "sue:x"),
-        // The span is the whole value where an escape hides which character is which.
+        // If an escape hides which character is which, the span is the whole value.
         ("\"a,sue\\x3ax\"", "\"a,sue\\x3ax\""),
         ("&anchor 'a,sue:x'", "&anchor 'a,sue:x'"),
     ] {
@@ -297,7 +296,7 @@ fn findings_about_an_acl_point_into_its_text() {
 }
 
 #[test]
-fn what_is_fine_has_no_finding() {
+fn good_text_has_no_finding() {
     for text in [
         BUILT_IN,
         "partitions: [{queues: []}]\n---\n# only a comment\n",
@@ -311,13 +310,13 @@ fn what_is_fine_has_no_finding() {
     }
 }
 
-/// The messages of the findings.
+/// Returns the messages of the findings.
 fn reported(text: &str) -> Vec<String> {
     verdict(text, ACTIVE, Version::V1_8).diagnostics.into_iter().map(|finding| finding.message).collect()
 }
 
 #[test]
-fn a_child_template_counts_where_there_can_be_children() {
+fn child_template_is_checked_only_for_parents() {
     let bad = "childtemplate: {resources: {max: {a: x}}}";
     let with = |queues: &str| format!("partitions: [{{queues: [{{name: root, queues: [{queues}]}}]}}]\n");
     let invalid = || "configured queue creation failed: \ninvalid quantity".to_owned();
@@ -326,7 +325,7 @@ fn a_child_template_counts_where_there_can_be_children() {
         (format!("{{name: a, {bad}}}"), Ok(()), 0),
         (format!("{{name: a, parent: true, {bad}}}"), Err(invalid()), 1),
         (format!("{{name: a, queues: [{{name: b}}], {bad}}}"), Err(invalid()), 1),
-        // The scheduler names the first of them only.
+        // The scheduler names only the first of them.
         (
             format!("{{name: a, parent: true, {bad}}}, {{name: c, queues: [{{name: b}}], {bad}}}"),
             Err(invalid()),
@@ -340,7 +339,7 @@ fn a_child_template_counts_where_there_can_be_children() {
 }
 
 #[test]
-fn quantities_of_a_child_template_are_read_unless_all_of_it_is_empty() {
+fn quantities_of_a_child_template_are_checked_unless_it_is_empty() {
     for (template, found) in [
         ("resources: {max: {a: ''}}", 0),
         ("resources: {guaranteed: {a: ''}, max: {'': x}}", 0),
@@ -359,7 +358,7 @@ fn quantities_of_a_child_template_are_read_unless_all_of_it_is_empty() {
 }
 
 #[test]
-fn a_rule_that_names_a_queue_from_the_root_below_another_rule_is_reported_as_go_prints_it() {
+fn full_path_below_another_rule_is_reported_as_go_prints_it() {
     let rule = "{name: Fixed, value: Root.x, create: true, filter: {type: deny, users: [a, b], groups: [g, \
         h]}, parent: {name: user}}";
     let text = format!("partitions: [{{name: default, queues: [], placementrules: [{rule}]}}]\n");
@@ -370,17 +369,17 @@ fn a_rule_that_names_a_queue_from_the_root_below_another_rule_is_reported_as_go_
 }
 
 #[test]
-fn a_rule_without_create_crashes_nothing() {
+fn rule_without_create_does_not_crash() {
     let with =
         |rule: &str| format!("partitions: [{{name: default, queues: [], placementrules: [{{{rule}}}]}}]\n");
     assert_eq!(codes_of(&with("name: fixed, value: rootfoo")), [(3011, Severity::Error)]);
-    // In another case the validator takes it for a rule whose queue is not known yet.
+    // In another case, the validator assumes that the queue of the rule is not known yet.
     assert_eq!(codes_of(&with("name: Fixed, value: rootfoo")), []);
     assert_eq!(codes_of(&with("name: fixed, value: rootfoo, create: true")), [(3025, Severity::Warning)]);
 }
 
 #[test]
-fn a_rule_that_activation_refuses_is_reported_with_what_it_does_to_a_start() {
+fn rule_that_activation_refuses_is_reported_with_its_effect_on_a_start() {
     let names = "write `provided`, `user`, `fixed` or `tag`";
     for (rule, fragment, mend) in [
         ("name: fixed", "fixed", "write the queue as `value`"),
@@ -388,7 +387,7 @@ fn a_rule_that_activation_refuses_is_reported_with_what_it_does_to_a_start() {
         (
             "name: fixed, value: root.x, parent: {name: user}",
             "fixed",
-            "name a queue below that of the parent rule, or remove `parent`",
+            "write a queue below the parent rule's queue, or remove `parent`",
         ),
         ("name: tag", "tag", "write the tag as `value`, for example `namespace`"),
         ("name: recovery", "recovery", names),
@@ -399,13 +398,13 @@ fn a_rule_that_activation_refuses_is_reported_with_what_it_does_to_a_start() {
         let finding = findings.iter().find(|finding| finding.code == codes::RULE_INACTIVE).expect(rule);
         let at = finding.span.unwrap();
         assert_eq!(text.get(at.start..at.end), Some(fragment), "{text}");
-        let start = "until then a scheduler starts without any placement rule, and rejects every application";
-        assert_eq!(finding.help, Some(format!("{mend}: {start}")), "{text}");
+        let start = "until then a scheduler starts without any placement rule and rejects every application";
+        assert_eq!(finding.help, Some(format!("{mend}; {start}")), "{text}");
     }
 }
 
 #[test]
-fn a_name_that_no_rule_can_have_is_reported_once() {
+fn invalid_rule_name_is_reported_once() {
     let rules = |rules: &str| format!("partitions: [{{queues: [], placementrules: [{rules}]}}]\n");
     for (text, found) in [
         (rules("{name: 1x}"), 1),
@@ -418,7 +417,7 @@ fn a_name_that_no_rule_can_have_is_reported_once() {
 }
 
 #[test]
-fn an_error_is_not_reported_again_when_a_finding_within_it_says_the_same() {
+fn error_with_a_finding_inside_it_is_not_reported_again() {
     let (before, whole, part, behind) =
         (Span::new(0, 12), Span::new(10, 20), Span::new(12, 20), Span::new(15, 25));
     let found = |code, message: &str, at| Diagnostic::error(code, message).at(at);
@@ -426,7 +425,7 @@ fn an_error_is_not_reported_again_when_a_finding_within_it_says_the_same() {
     let template = || found(codes::TEMPLATE, "creation failed: \ninvalid suffix", whole);
     let warning = Diagnostic::warning(codes::FILTER_NAME, "a tag").at(part);
     for (finding, error, added) in [
-        // An error in an ACL is a finding of its own.
+        // An error in an ACL is a separate finding.
         (found(codes::FILTER_NAME, "a space too many", part), acl(), false),
         (found(codes::FILTER_NAME, "a space too many", whole), acl(), false),
         (found(codes::FILTER_NAME, "a space too many", before), acl(), true),
@@ -447,11 +446,11 @@ fn an_error_is_not_reported_again_when_a_finding_within_it_says_the_same() {
 }
 
 #[test]
-fn a_filter_tells_each_name_that_it_ignores() {
+fn every_ignored_name_of_a_filter_is_reported() {
     let text = "partitions: [{queues: [], placementrules: [{name: user, filter: {users: [a, 'b.*', c/d, 'e \
         f'], groups: [g, c/d, h]}}]}]\n";
     let verdict = verdict(text, ACTIVE, Version::V1_8);
-    let expression = Some("a regular expression works only when it is alone in the list");
+    let expression = Some("a regular expression works only as the single entry of a list");
     let found: Vec<_> = verdict
         .diagnostics
         .iter()
@@ -463,15 +462,15 @@ fn a_filter_tells_each_name_that_it_ignores() {
     assert_eq!(
         found,
         [
-            ("the filter ignores `b.*`, which is no user name", "'b.*'", expression),
-            ("the filter ignores `e f`, which is no user name", "'e f'", None),
-            ("the filter ignores `c/d`, which is no group name", "c/d", None),
+            ("the filter ignores `b.*`, which is not a valid user name", "'b.*'", expression),
+            ("the filter ignores `e f`, which is not a valid user name", "'e f'", None),
+            ("the filter ignores `c/d`, which is not a valid group name", "c/d", None),
         ]
     );
 }
 
 #[test]
-fn only_resources_of_a_nested_root_are_reported_as_not_read() {
+fn resources_of_a_nested_root_are_reported_as_ignored() {
     let nested = |queue: &str| {
         format!("partitions: [{{queues: [{{name: root, queues: [{{name: a, queues: [{queue}]}}]}}]}}]\n")
     };
@@ -479,7 +478,7 @@ fn only_resources_of_a_nested_root_are_reported_as_not_read() {
         (nested("{name: root}"), vec![]),
         (nested("{name: b, resources: {max: {a: 1}}}"), vec![]),
         (nested("{name: root, resources: {guaranteed: {a: 1}}}"), vec![(3036, Severity::Warning)]),
-        // The top one is refused for them.
+        // In the top queue, they are an error.
         (
             "partitions: [{queues: [{name: root, resources: {max: {a: 1}}}]}]\n".to_owned(),
             vec![(3003, Severity::Error)],
@@ -490,7 +489,7 @@ fn only_resources_of_a_nested_root_are_reported_as_not_read() {
 }
 
 #[test]
-fn findings_point_at_the_name_of_what_is_wrong_or_at_all_of_it() {
+fn findings_point_at_the_name_or_the_whole_mapping() {
     let queues = |queues: &str| format!("partitions: [{{queues: [{{name: root, queues: [{queues}]}}]}}]\n");
     let rule = |rule: &str| format!("partitions: [{{queues: [], placementrules: [{rule}]}}]\n");
     let limit = |limit: &str| format!("partitions: [{{queues: [{{name: root, limits: [{limit}]}}]}}]\n");
@@ -514,7 +513,7 @@ fn findings_point_at_the_name_of_what_is_wrong_or_at_all_of_it() {
 }
 
 #[test]
-fn queues_named_root_hand_limits_down_by_version() {
+fn limits_below_queues_named_root_depend_on_the_version() {
     let queue = |name: &str, most: u32, below: &str| {
         let limit = format!("{{limit: l, users: [sue], maxapplications: {most}}}");
         format!("{{name: {name}, limits: [{limit}], queues: [{below}]}}")
@@ -524,11 +523,11 @@ fn queues_named_root_hand_limits_down_by_version() {
         queue("root", 20, &format!("{above}, {}", queue("b", beside, "")))
     };
     for (root, old, new) in [
-        // 1.8 takes the limit of root.a.root for that of root.
+        // 1.8 uses the limit of root.a.root for root.
         (beside(5, 10), false, true),
         (beside(10, 5), true, true),
         (beside(30, 5), false, false),
-        // It takes root.root for root, with nothing above it.
+        // It treats root.root as root, with nothing above it.
         (queue("root", 10, &queue("root", 20, "")), true, false),
     ] {
         let text = format!("partitions: [{{name: default, queues: [{root}]}}]\n");
@@ -544,7 +543,7 @@ fn queues_named_root_hand_limits_down_by_version() {
 }
 
 #[test]
-fn a_property_with_the_name_of_another_version_is_reported() {
+fn property_name_of_another_version_is_reported() {
     let text = |name: &str| {
         format!("partitions: [{{queues: [{{name: root, childtemplate: {{properties: {{{name}: 1s}}}}}}]}}]\n")
     };
@@ -562,9 +561,9 @@ fn a_property_with_the_name_of_another_version_is_reported() {
     }
 }
 
-/// Go's `reflect.DeepEqual` of the two lists.
+/// As Go's `reflect.DeepEqual` compares the two lists.
 #[test]
-fn limits_of_the_partition_and_of_its_root_are_the_same_or_refused() {
+fn different_limits_of_partition_and_root_are_refused() {
     let verdict_on = |partition: &str, root: &str| {
         let text =
             format!("partitions: [{{limits: [{partition}], queues: [{{name: root, limits: [{root}]}}]}}]\n");
@@ -603,7 +602,7 @@ fn limits_of_the_partition_and_of_its_root_are_the_same_or_refused() {
         assert_eq!(verdict_on(base, &changed), refused, "{changed}");
         assert_eq!(verdict_on(&changed, base), refused, "{changed}");
     }
-    // A field that is not written is nil, and one that is empty is not.
+    // A missing field is nil, but an empty one is not.
     for empty in ["users: []", "maxresources: {}"] {
         let written = format!("{{groups: [g], maxapplications: 3, {empty}}}");
         assert_eq!(verdict_on(&written, &written), Ok(()), "{written}");
@@ -622,7 +621,7 @@ fn codes_are_unique() {
 }
 
 #[test]
-fn the_deepest_text_fits_the_stack() {
+fn deepest_text_fits_the_stack() {
     let nest =
         |open: &str, close: &str, levels: usize| format!("{}{}", open.repeat(levels), close.repeat(levels));
     let queues = nest("{name: q, queues: [", "]}", 123);
@@ -647,7 +646,7 @@ fn work_is_bounded() {
     assert_eq!(verdict.config, None);
 }
 
-/// The refusal of one partition, empty where it validates.
+/// Returns the refusal of one partition, or an empty text if it validates.
 fn refusal_of(partition: &str) -> String {
     assess(&format!("partitions: [{{{partition}}}]\n"), ACTIVE, Version::V1_8)
         .validates
@@ -656,7 +655,7 @@ fn refusal_of(partition: &str) -> String {
 }
 
 #[test]
-fn a_limit_is_not_wider_than_those_of_the_queues_above() {
+fn limit_wider_than_one_above_is_refused() {
     let sue = |bound: &str| format!("{{limit: l, users: [sue], {bound}}}");
     let memory = |amount: u32| sue(&format!("maxresources: {{memory: {amount}}}"));
     let applications = |most: u32| sue(&format!("maxapplications: {most}"));
@@ -670,7 +669,7 @@ fn a_limit_is_not_wider_than_those_of_the_queues_above() {
             "user sue max resource map[memory:7] of queue b is greater than immediate or ancestor parent \
              maximum resource map[memory:5]",
         ),
-        // A resource that a queue does not name is still limited by the queue above.
+        // A resource that a queue does not mention is still limited by the queue above.
         (
             [memory(10), sue("maxresources: {vcore: 1}"), memory(20)],
             "user sue max resource map[memory:20] of queue b is greater than immediate or ancestor parent \
@@ -692,9 +691,9 @@ fn a_limit_is_not_wider_than_those_of_the_queues_above() {
             "user sue max applications 0 of queue a is greater than immediate or ancestor parent max \
              applications 5",
         ),
-        // None named is any number.
+        // A missing limit means unlimited.
         ([memory(10), sue("maxresources: {memory: 10}, maxapplications: 7"), nobody()], ""),
-        // A name without a limit above falls under everyone's there.
+        // A name without a limit above is subject to the limit of everyone there.
         ([everyone(10), memory(10), memory(10)], ""),
         (
             [everyone(10), memory(11), nobody()],
@@ -729,7 +728,7 @@ fn a_limit_is_not_wider_than_those_of_the_queues_above() {
 }
 
 #[test]
-fn limits_of_the_partition_and_of_its_root_queue_are_the_same_ones() {
+fn limits_of_the_partition_become_limits_of_its_root() {
     const DIFFER: &str = "partition limits and root queue limits are not equivalent";
     let sue = "{limit: l, users: [sue], maxapplications: 1}";
     let bob = "{limit: l, users: [bob], maxapplications: 1}";
@@ -749,7 +748,7 @@ fn limits_of_the_partition_and_of_its_root_queue_are_the_same_ones() {
 }
 
 #[test]
-fn what_is_as_large_as_its_bound_is_not_refused() {
+fn value_equal_to_its_bound_is_accepted() {
     let limited = |most: u32| {
         format!(
             "queues: [{{name: a, maxapplications: 3, limits: [{{limit: l, users: [sue], maxapplications: \
@@ -774,7 +773,7 @@ fn what_is_as_large_as_its_bound_is_not_refused() {
 }
 
 #[test]
-fn the_level_of_a_duplicate_queue_is_reported() {
+fn duplicate_queue_is_reported_with_its_level() {
     let twins = "{name: x}, {name: X}".to_owned();
     let below = |queues: &String| Some(format!("{{name: a, queues: [{queues}]}}"));
     for (level, queues) in (1..=3).zip(std::iter::successors(Some(twins), below)) {
@@ -786,7 +785,7 @@ fn the_level_of_a_duplicate_queue_is_reported() {
 }
 
 #[test]
-fn what_hides_a_change_is_pointed_at() {
+fn checksum_marker_is_reported_with_a_span() {
     let text = "partitions: [{queues: []}] # checksum: x\n";
     let findings = verdict(text, ACTIVE, Version::V1_8).diagnostics;
     let [finding] = findings.as_slice() else { panic!("{findings:?}") };
@@ -794,7 +793,7 @@ fn what_hides_a_change_is_pointed_at() {
     assert_eq!((finding.code, text.get(span.start..span.end)), (codes::CHECKSUM, Some("checksum: ")));
 }
 
-/// A text with pieces of others in it, cut anywhere.
+/// A text with pieces of others inserted, cut anywhere.
 fn mutated() -> impl Strategy<Value = String> {
     let texts: Vec<String> =
         samples().into_iter().map(|(_, text, _)| text).filter(|text| !text.is_empty()).collect();

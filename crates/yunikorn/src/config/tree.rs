@@ -1,7 +1,6 @@
-//! The configuration as the scheduler runs it: partitions, and in each a tree of queues under one root.
+//! The configuration as the scheduler runs it: partitions, each with a tree of queues under one root.
 //!
-//! Only a text that the validator accepts becomes a [`Config`], so every name in it is one that a queue can
-//! have.
+//! Only a text that passes validation becomes a [`Config`], so all its names are valid queue names.
 
 use std::iter;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use go_compat::diag::Span;
 use go_compat::yaml::decode::{Location, Spanned};
 use go_compat::yaml::edit::Edit;
 
-/// The positions of queues by their paths.
+/// Positions of queues by path.
 pub type ByPath = TextMap<QueuePath, u32>;
 
 /// A validated configuration.
@@ -28,54 +27,55 @@ pub struct Config {
 /// One partition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Partition {
-    /// Its name; `default` for the one that has none, whatever its case.
+    /// The name; an unnamed partition is `default`, in any case of letters.
     pub name: Arc<str>,
-    /// Its placement rules in order; an empty list means that applications name their queue
+    /// The placement rules in order. An empty list means that applications name their queue
     /// (`placement.go:223`).
     pub placement_rules: Vec<PlacementRule>,
-    /// The resolver of users' groups. The scheduler uses that of the first partition only
+    /// The resolver for the groups of users. The scheduler uses only the first partition's
     /// (`usergroup.go:79`).
     pub user_group_resolver: UserGroupResolver,
     root: Queue,
     below: Vec<Queue>,
-    /// The positions in [`Self::queues`].
+    /// Positions in [`Self::queues`].
     by_path: Arc<ByPath>,
 }
 
 /// One queue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Queue {
-    /// Its full path in lower case.
+    /// The full path in lower case.
     pub path: QueuePath,
-    /// The ACL of those who may submit to it, as written; empty when none was.
+    /// The ACL of submitters as written, or an empty text.
     pub submit_acl: Spanned,
-    /// The ACL of those who administer it, as written; empty when none was.
+    /// The ACL of administrators as written, or an empty text.
     pub admin_acl: Spanned,
-    /// True if applications run in it: it is not declared a parent, and has no children (`queue.go:345`).
+    /// True if applications can run in it, that is, it has no children and is not declared a parent
+    /// (`queue.go:345`).
     pub is_leaf: bool,
     /// True if it is declared a parent.
     pub is_declared_parent: bool,
-    /// The most applications that may run in it; 0 for no limit.
+    /// Maximum number of running applications; 0 means unlimited.
     pub max_applications: u64,
-    /// The position of its mapping; `None` for a root that `YuniKorn` inserts because the text has none.
+    /// The position of the mapping, or `None` for a root that `YuniKorn` inserts.
     pub location: Option<Location>,
-    /// The span of its name, or of its mapping where that has none; `None` as [`Self::location`].
+    /// The span of the name, or of the mapping if it is unnamed; `None` like [`Self::location`].
     pub head: Option<Span>,
-    /// Its position in [`Partition::queues`].
+    /// The position in [`Partition::queues`].
     pub position: u32,
-    /// The position of the queue above; `None` for the root.
+    /// The position of the parent; `None` for the root.
     pub above: Option<u32>,
 }
 
 impl Config {
-    /// The view of a configuration from [`super::validate()`]. `None` for any other.
+    /// Converts a configuration from [`super::validate()`]. Returns `None` for any other.
     pub(super) fn from_validated(validated: SchedulerConfig) -> Option<Self> {
         let partitions = validated.partitions.into_iter().flatten().map(Partition::new);
         partitions.collect::<Option<_>>().map(|partitions| Self { partitions })
     }
 
-    /// The partition with this name, whatever its case; an empty name is `default`. No two names differ in
-    /// case only (yunikorn-core `configvalidator.go:764`).
+    /// Returns the partition with this name, ignoring case; an empty name is `default`. No two names differ
+    /// only in case (yunikorn-core `configvalidator.go:764`).
     pub fn partition(&self, name: &str) -> Option<&Partition> {
         let name = if name.is_empty() { "default" } else { name };
         let is =
@@ -102,22 +102,23 @@ impl Partition {
         })
     }
 
-    /// The root queue. There always is one; [`Queue::inserted`] returns whether it is in the text.
+    /// Returns the root queue, which always exists. [`Queue::inserted`] returns whether it is in the text.
     pub fn root(&self) -> &Queue {
         &self.root
     }
 
-    /// The queue with exactly this path.
+    /// Returns the queue with exactly this path.
     pub fn queue(&self, path: &QueuePath) -> Option<&Queue> {
         self.at(self.by_path.get(path.as_str())?.1)
     }
 
-    /// The same, found at once at the position that it has in another text with the same queues.
+    /// Returns the queue with exactly this path. This is fastest if `position` is its position in another
+    /// text with the same queues.
     pub fn queue_near(&self, position: u32, path: &QueuePath) -> Option<&Queue> {
         self.at(position).filter(|queue| queue.path == *path).or_else(|| self.queue(path))
     }
 
-    /// The queue at a position of [`Self::queues`].
+    /// Returns the queue at a position of [`Self::queues`].
     fn at(&self, position: u32) -> Option<&Queue> {
         match position.checked_sub(1) {
             None => Some(&self.root),
@@ -125,12 +126,12 @@ impl Partition {
         }
     }
 
-    /// The positions in [`Self::queues`] by path.
+    /// Returns the positions in [`Self::queues`] by path.
     pub fn by_path(&self) -> &Arc<ByPath> {
         &self.by_path
     }
 
-    /// Changes the ACL of a right on the queue with exactly this path, if there is one.
+    /// Changes the ACL of a right on the queue with exactly this path, if it exists.
     pub fn set_acl(&mut self, path: &QueuePath, right: Right, acl: String) {
         let Some((_, position)) = self.by_path.get(path.as_str()) else { return };
         let mut queues = iter::once(&mut self.root).chain(&mut self.below);
@@ -141,24 +142,24 @@ impl Partition {
         }
     }
 
-    /// The queue with this path, or the nearest one above it that exists.
+    /// Returns the queue with this path, or its nearest ancestor that exists.
     pub fn nearest(&self, path: &QueuePath) -> &Queue {
         path.lineage().find_map(|path| self.queue(&path)).unwrap_or(&self.root)
     }
 
-    /// All queues in the order of the text, each before its children.
+    /// Iterates over all queues in the order of the text, each before its children.
     pub fn queues(&self) -> impl Iterator<Item = &Queue> {
         iter::once(&self.root).chain(&self.below)
     }
 
-    /// The queue above a queue of this partition; `None` for the root.
+    /// Returns the parent of a queue of this partition; `None` for the root.
     pub fn parent(&self, queue: &Queue) -> Option<&Queue> {
         self.at(queue.above?)
     }
 }
 
 impl Queue {
-    /// The ACL of a right, as written.
+    /// Returns the ACL of a right, as written.
     pub fn acl(&self, right: Right) -> &Spanned {
         match right {
             Right::Submit => &self.submit_acl,
@@ -166,13 +167,13 @@ impl Queue {
         }
     }
 
-    /// The edit of the text that sets the ACL of a right; `None` where the text does not contain the queue.
+    /// Returns the edit of the text that sets the ACL of a right, or `None` if the queue is not in the text.
     pub fn edit(&self, right: Right, acl: &Acl) -> Option<Edit> {
         let location = self.location.as_ref()?;
         Some(Edit { path: location.path.steps(), key: right.key().into(), value: acl.explicit() })
     }
 
-    /// The queue as if it had no children, and its children.
+    /// Returns the queue as if it had no children, and its children.
     fn new(
         written: QueueConfig,
         path: QueuePath,
@@ -214,8 +215,8 @@ impl Queue {
         Some(())
     }
 
-    /// Returns whether `YuniKorn` inserts this root because the text has none: then it has no ACL, and no
-    /// place to write one.
+    /// Returns whether `YuniKorn` inserted this root. Such a root has no ACL, and the text has no place for
+    /// one.
     pub fn inserted(&self) -> bool {
         self.location.is_none()
     }

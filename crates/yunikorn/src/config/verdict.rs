@@ -1,4 +1,4 @@
-//! Answers the one question about a text: how does `YuniKorn` treat it?
+//! How `YuniKorn` handles a text.
 
 use super::activate::{self, ReloadError};
 use super::codes::{CHECKSUM, DEFAULT_CONFIG, TEXT_IGNORED};
@@ -23,23 +23,23 @@ partitions:
         submitacl: '*'
 ";
 
-/// The result of `YuniKorn` reading a text.
+/// The result of a text in `YuniKorn`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assessment {
-    /// The configuration; `None` when it does not validate.
+    /// The configuration, or `None` if the text is invalid.
     pub config: Option<Config>,
-    /// True if `YuniKorn` may accept the text although it cannot be read here, because YAML libraries read it
-    /// differently or because it is too large. Then the answers below are errors that say so.
+    /// True if `YuniKorn` might accept the text although this crate cannot parse it, because it is too large
+    /// or YAML libraries read it differently. The results below are then errors that explain this.
     pub unsure: bool,
-    /// The answer of `/ws/v1/validate-conf` and the admission webhook; a refusal in `YuniKorn`'s words,
-    /// except for that of a YAML reader.
+    /// The answer of `/ws/v1/validate-conf` and the admission webhook. Errors are `YuniKorn`'s messages,
+    /// except for YAML errors.
     pub validates: Result<(), String>,
-    /// The result of a scheduler starting with it; a refusal in `YuniKorn`'s words.
+    /// The result of a scheduler that starts with the text. Errors are `YuniKorn`'s messages.
     pub starts: Result<(), String>,
-    /// The result of a running scheduler reloading it.
+    /// The result of a reload in a running scheduler.
     pub reloads: Result<(), ReloadError>,
-    /// The errors above and everything that is accepted but does not do what it seems to, with spans in the
-    /// text. Errors mark what `YuniKorn` refuses, hangs on or crashes on.
+    /// All findings, with spans in the text. Errors are texts that `YuniKorn` refuses, hangs on or crashes
+    /// on. Warnings are accepted texts with an unexpected effect.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -49,18 +49,17 @@ impl Assessment {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// The first reason why the text does not validate, start or reload, or that it is not known whether it
-    /// does.
+    /// Returns the first reason why the text does not validate, start or reload, or why this is unknown.
     pub fn refusal(&self) -> Option<String> {
         let first = self.validates.as_ref().err().or(self.starts.as_ref().err());
         first.cloned().or_else(|| self.reloads.as_ref().err().map(ToString::to_string))
     }
 }
 
-/// Evaluates the text of `queues.yaml`. `active` are the names of the partitions that run; the scheduler
-/// hangs on a reload without one of them. An empty list means that they are not known; those of the text are
-/// then assumed. An empty text is the built-in configuration, as the scheduler has it (`context.go:177`,
-/// `context.go:223`); spans are then those in [`BUILT_IN`].
+/// Evaluates the text of `queues.yaml`. `active` are the names of the running partitions; a reload without
+/// one of them makes the scheduler hang. If the list is empty, the partitions of the text are assumed to run.
+/// As in the scheduler, an empty text means the built-in configuration (`context.go:177`, `context.go:223`);
+/// spans then refer to [`BUILT_IN`].
 pub fn verdict(text: &str, active: &[&str], version: Version) -> Assessment {
     if !text.is_empty() {
         return assess(text, active, version);
@@ -70,17 +69,17 @@ pub fn verdict(text: &str, active: &[&str], version: Version) -> Assessment {
         DEFAULT_CONFIG,
         "the text is empty, so the built-in configuration is in force: everyone may submit everywhere",
     );
-    verdict.diagnostics.push(diagnostic.help("write the partition and its queues"));
+    verdict.diagnostics.push(diagnostic.help("add the partition and its queues"));
     verdict
 }
 
-/// As [`verdict`], for a text whose first document was read already.
+/// Like [`verdict`], for a text whose first document is already parsed.
 pub fn verdict_of(text: &str, document: NodeIn<'_>, active: &[&str], version: Version) -> Assessment {
     assess_document(text, Some(document), active, version)
         .unwrap_or_else(|errors| Assessment::unreadable(text, errors))
 }
 
-/// Evaluates a text as it is, also an empty one.
+/// Evaluates a text without replacing an empty one.
 pub(super) fn assess(text: &str, active: &[&str], version: Version) -> Assessment {
     let verdict = parsed(text).and_then(|document| assess_document(text, document, active, version));
     verdict.unwrap_or_else(|errors| Assessment::unreadable(text, errors))
@@ -95,11 +94,11 @@ fn assess_document(
     let mut config = decode(root.as_ref())?;
     let validated = validate(&mut config, version);
     if validated.is_err() {
-        // Validation may have changed the configuration before it refused, so it is decoded again.
+        // Validation may have changed the configuration before it failed, so decode it again.
         config = decode(root.as_ref())?;
     }
     let beyond = root.as_ref().and_then(|root| ignored_text(text, root.span.end));
-    // For a large text the tree takes as much memory as the document, and it is not needed any more.
+    // For a large text, the tree needs as much memory as the document.
     drop(root);
     let mut findings = lint::findings(text, &config, version);
     findings.extend(beyond.map(ignored));
@@ -116,18 +115,18 @@ fn assess_document(
 
 impl Assessment {
     fn unreadable(text: &str, errors: Vec<Diagnostic>) -> Self {
-        // YuniKorn may accept a text with one of these.
+        // YuniKorn might accept a text with one of these.
         let unsure = errors.iter().find(|error| [yaml::UNSURE, yaml::TOO_LARGE].contains(&error.code));
         let first = unsure.or(errors.first());
         let line = first.and_then(|first| first.span?.line_in(text)).unwrap_or(1);
         let message = first.map(|first| first.message.as_str()).unwrap_or_default();
         let unsure = unsure.is_some();
-        let begin = if unsure { "whether YuniKorn takes it is not known" } else { "yaml" };
+        let begin = if unsure { "it is unknown whether YuniKorn accepts this" } else { "yaml" };
         let reason = format!("{begin}: line {line}: {message}");
         Self { unsure, ..Self::refused(&reason, errors) }
     }
 
-    /// The same refusal everywhere.
+    /// Returns an assessment with the same refusal everywhere.
     fn refused(reason: &str, diagnostics: Vec<Diagnostic>) -> Self {
         Self {
             config: None,
@@ -159,14 +158,14 @@ impl Assessment {
     }
 }
 
-/// Sorts by the order of the text, with diagnostics about the whole text last.
+/// Sorts by position; diagnostics about the whole text come last.
 fn sorted(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     diagnostics.sort_by_key(|diagnostic| diagnostic.span.map_or(usize::MAX, |span| span.start));
     diagnostics
 }
 
 fn ignored(span: Span) -> Diagnostic {
-    Diagnostic::warning(TEXT_IGNORED, "YuniKorn reads the first document only, this is ignored")
+    Diagnostic::warning(TEXT_IGNORED, "YuniKorn reads only the first document and ignores this")
         .at(span)
         .help("remove it, or move it into the first document")
 }
@@ -179,31 +178,30 @@ fn checksum_marker(text: &str) -> Diagnostic {
          loaded",
     )
     .at(Span::new(start, start + "checksum: ".len()))
-    .help("write it in another way, for example without the space")
+    .help("avoid this text, for example by removing the space")
 }
 
-// Decodes text into the types of the schema, as strictly as yunikorn-core does (`config.go:176-194`).
+// Decodes a text into the types of the schema, as strictly as yunikorn-core does (`config.go:176-194`).
 
-/// Decodes the first document. Unknown fields and repeated keys are errors; no document at all is an empty
+/// Decodes the first document. Unknown fields and repeated keys are errors. An empty document is an empty
 /// configuration.
 ///
 /// # Errors
-/// Each single finding with its span.
+/// All errors with their spans.
 pub fn read(text: &str) -> Result<SchedulerConfig, Vec<Diagnostic>> {
     decode(parsed(text)?.as_ref())
 }
 
-/// The first document as YAML.
+/// Parses the first document.
 pub(super) fn parsed(text: &str) -> Result<Option<NodeIn<'_>>, Vec<Diagnostic>> {
     parse_in(text).map_err(|diagnostic| vec![diagnostic])
 }
 
-/// The text after the first document that seems meaningful to a reader: from the first line after the root,
-/// which ends at `end`, that is more than comments and document markers, to the end of the text.
+/// Returns the ignored text after the first document: it begins with the first line after the root (which
+/// ends at `end`) that is more than a comment or document marker, and extends to the end of the text.
 ///
-/// It need not follow a marker: Go's decoder takes one document, which ends with its root. So another line
-/// after the bracket of a root in brackets, and one with less indentation than the root's lines, is neither
-/// read nor refused.
+/// It need not follow a marker. Go's decoder takes one document, which ends with its root, so it ignores
+/// lines after the closing bracket of a root in brackets, and lines that are indented less than the root.
 pub(super) fn ignored_text(text: &str, end: usize) -> Option<Span> {
     let mut start = end;
     for line in text.get(end..)?.split_inclusive('\n') {
@@ -227,16 +225,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The text that is reported as ignored; an error where the text is not read at all.
+    /// Returns the text reported as ignored, or the errors of an invalid text.
     fn beyond(text: &str) -> Result<Option<&str>, Vec<Diagnostic>> {
         let root = parsed(text)?;
         let span = root.as_ref().and_then(|root| ignored_text(text, root.span.end));
         Ok(span.map(|span| text.get(span.start..span.end).unwrap()))
     }
 
-    /// Each text was given to yaml.v3 3.0.1, which reads the first document of all of them without an error.
+    /// Each text was given to yaml.v3 3.0.1, which parses the first document of all of them without an error.
     #[test]
-    fn text_behind_the_first_document_is_found_with_and_without_a_marker() {
+    fn text_after_the_first_document_is_found_with_and_without_a_marker() {
         let cases = [
             ("{a: b}\na: [c]\n", Some("a: [c]")),
             ("{\"a\": \"b\"}\n{\"a\": \"c\"}\n", Some("{\"a\": \"c\"}")),
@@ -261,9 +259,9 @@ mod tests {
     }
 
     proptest! {
-        /// Text that is reported as ignored can be left out.
+        /// Text reported as ignored can be removed without an effect.
         #[test]
-        fn what_is_ignored_decides_nothing(
+        fn ignored_text_has_no_effect(
             pieces in proptest::collection::vec(
                 prop::sample::select(&[
                     "a", "b: ", "c:", "- ", "-", "\n", "\n", "\n  ", "\n ", "\r\n", "    ", "{", "}", "[", "]", ", ", "|", ">+", "'", "\"",

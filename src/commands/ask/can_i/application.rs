@@ -55,7 +55,7 @@ impl ApplicationArgs {
     /// Returns the owner and the rules of the application.
     fn acl(&self, console: Console) -> Result<ApplicationAcl, Failure> {
         let owner = self.owner.clone().filter(|owner| !owner.is_empty()).ok_or_else(|| {
-            Failure::Usage("whose application is it? Name the user it runs as: --owner USER".to_owned())
+            Failure::Usage("the application's owner is missing: add --owner USER".to_owned())
         })?;
         let mut settings = self.file_settings()?;
         settings.extend(self.settings.iter().cloned());
@@ -66,7 +66,7 @@ impl ApplicationArgs {
             console.err(&diagnostic::draw(finding, None, None, console.look_err()));
         }
         if findings.iter().any(Diagnostic::is_error) {
-            return Err(Failure::Undecided(format!("the settings are none that {dialect} reads")));
+            return Err(Failure::Undecided(format!("{dialect} does not use any of these settings")));
         }
         Ok(ApplicationAcl { owner, rules })
     }
@@ -76,8 +76,7 @@ impl ApplicationArgs {
         let Some(path) = &self.file else { return Ok(Vec::new()) };
         let text = source::read_one(path)?.text;
         if text.trim_start().starts_with('<') {
-            let words = "is XML, and settings are read as Java's properties: write each as `KEY=VALUE` on a \
-                line of its own";
+            let words = "is XML, but must be a Java properties file: write each setting as `KEY=VALUE` on a separate line";
             return Err(Failure::Usage(format!("{} {words}", shown(path))));
         }
         let concerns_access = |key: &str| {
@@ -154,7 +153,7 @@ fn target_of<'a>(
         (Ok(queue), None) => Ok((None, queue)),
         (Err(_), Some(queue)) => Ok((Some(target).filter(|name| *name != "application"), queue.clone())),
         (Err(_), None) => Err(Failure::Usage(format!(
-            "which queue is the application in? Write --queue PATH, or the path instead of `{}`",
+            "the application's queue is missing: add --queue PATH, or write the path instead of `{}`",
             visible(target)
         ))),
     }
@@ -164,7 +163,7 @@ fn target_of<'a>(
 fn move_to(verb: Verb, application: &ApplicationArgs) -> Result<&str, Failure> {
     match (verb, application.to.as_deref()) {
         (Verb::Move, Some(to)) => Ok(to),
-        (Verb::Move, None) => Err(Failure::Usage("move it where to? Write --to PATH".to_owned())),
+        (Verb::Move, None) => Err(Failure::Usage("the target queue is missing: add --to PATH".to_owned())),
         (_, Some(_)) => Err(Failure::Usage("--to is for the verb `move`".to_owned())),
         (_, None) => Ok(""),
     }
@@ -197,8 +196,8 @@ pub struct ApplicationAnswer {
     pub allowed: bool,
     /// The reason, in one sentence.
     pub reason: String,
-    /// The requirements in the order they were evaluated; all of them must be met. Those after the first that
-    /// is not met were not evaluated.
+    /// The requirements in the order of evaluation. All of them must be met. Evaluation stops at the first
+    /// requirement that is not met.
     pub requirements: Vec<Requirement>,
     /// Changes that would allow it, the smallest first; empty if it is allowed, and if nothing would help.
     pub remedies: Vec<Remedy>,

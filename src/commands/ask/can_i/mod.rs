@@ -102,7 +102,7 @@ impl RequestArgs {
         let decision = decide::explain(tree, right, &queue, &identity);
         let allowed = decision.allowed();
         if show == Show::Line {
-            // The reason says it of a queue that cannot exist.
+            // For a queue that cannot exist, the reason already contains this.
             let unknown = request::unknown(tree, &queue).filter(|_| decision.denial != Some(Denial::NoQueue));
             let parent = request::parent(tree, right, &queue).filter(|_| allowed);
             let end = answers.until(&decision).map(|end| format!("the right ends at {}", in_words(end)));
@@ -172,14 +172,16 @@ impl RequestArgs {
         let answer = Cluster::connect(&cluster.server)?.own_access(right, &self.target, partition);
         let Some((allowed, reason)) = answer else { return Err(failure) };
         if show == Show::Line {
-            console.note("answered by queuewarden in the cluster: the ACLs may not be read by you");
+            console.note(
+                "answered by queuewarden in the cluster, because you have no permission to read the ACLs",
+            );
             console.out(&line(allowed, &reason, console.look_out()))?;
         }
         Ok(Exit::yes(allowed))
     }
 }
 
-/// Builds a row for each ACL; each queue is named once.
+/// Builds a row for each ACL, and shows each queue once.
 fn steps(answers: &Answers<'_>, decision: &Decision) -> Table {
     let mut table = Table::new(["QUEUE", "ACL", "SAYS", "RESULT", "WRITTEN IN", UNTIL]);
     let mut named = None;

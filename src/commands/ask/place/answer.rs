@@ -72,18 +72,17 @@ pub enum OutcomeKind {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "RuleAnswer")]
 pub struct TriedRule {
-    /// Its number in the configuration, from 1; null for one that YuniKorn adds, and for a parent rule.
+    /// Its number in the configuration, from 1; null for parent rules and for rules that YuniKorn adds.
     pub number: Option<usize>,
-    /// The rule: `provided`, `user`, `tag`, `fixed`, `test`; `recovery` and `default` are those that YuniKorn
-    /// adds.
+    /// The rule: `provided`, `user`, `tag`, `fixed`, `test`; YuniKorn adds `recovery` and `default`.
     pub rule: String,
     /// The tag of a `tag` rule, the queue of a `fixed` rule.
     pub value: Option<String>,
     /// True if it may create queues.
     pub create: bool,
-    /// The location of the rule; null for one that YuniKorn adds.
+    /// The location of the rule; null for rules that YuniKorn adds.
     pub written_in: Option<Origin>,
-    /// The rule that names the queue above; null when there is none, or it was not evaluated.
+    /// The parent rule; null if it does not exist or was not evaluated.
     pub parent: Option<Box<TriedRule>>,
     /// The queue that it names; null when it names none.
     pub queue: Option<String>,
@@ -186,7 +185,7 @@ impl Context<'_> {
         rule
     }
 
-    /// Returns a rule with the queue that it names, or the reason why it names none.
+    /// Returns a rule with its queue, or with the reason for its absence.
     fn rule(&self, step: &RuleStep) -> TriedRule {
         let parent = step.parent.as_ref().map(|parent| Box::new(self.rule(parent)));
         let (result, queue, reason) = match (&step.end, &step.name) {
@@ -237,7 +236,7 @@ impl Context<'_> {
             }
             (LandingEnd::Placed(None), Some(access)) => (RuleResult::Places, access),
             (LandingEnd::Placed(_), None) => {
-                let reason = "an application that runs already has to be accepted, whatever the ACLs say";
+                let reason = "a running application has to be accepted regardless of the ACLs";
                 (RuleResult::Places, reason.to_owned())
             }
             (LandingEnd::Denied, access) => {
@@ -246,7 +245,7 @@ impl Context<'_> {
                 passes(not_granted.or(access).unwrap_or_default())
             }
             (LandingEnd::NotALeaf, _) => {
-                passes(format!("{queue} is no leaf: applications run in the queues below it"))
+                passes(format!("{queue} is not a leaf; applications run in the queues below it"))
             }
             (LandingEnd::Draining, _) => {
                 passes(format!("{queue} is draining: it is no longer in the configuration"))
@@ -279,8 +278,8 @@ impl Context<'_> {
         }
         if !answer.remedies.is_empty() {
             shown.push_str(match answer.outcome {
-                OutcomeKind::Placed => "\nWhat would let it run where it asks to:\n",
-                _ => "\nWhat would change it:\n",
+                OutcomeKind::Placed => "\nTo run it in the requested queue:\n",
+                _ => "\nTo change the outcome:\n",
             });
             for remedy in &answer.remedies {
                 let _ = writeln!(shown, "- {}", wrapped(&visible(remedy), 2, width));
@@ -360,7 +359,7 @@ fn filtered(why: &Why, filter: &str) -> String {
         Why::User => format!("its filter ({filter}) stops the user"),
         Why::Group(group) => format!("its filter ({filter}) stops group {group}"),
         Why::Empty => "its filter denies, and without names that is everyone".to_owned(),
-        Why::NotListed => format!("its filter ({filter}) names neither the user nor a group of the user"),
+        Why::NotListed => format!("its filter ({filter}) does not match the user or a group of the user"),
     }
 }
 
@@ -389,7 +388,7 @@ fn facts(answer: &PlaceAnswer) -> Table {
     table
 }
 
-/// Formats a location; in the text that the whole answer is about, the line is enough.
+/// Formats a location. Within the main text of the answer, the line is enough.
 fn line(place: &Origin, answer: &PlaceAnswer) -> String {
     match place {
         Origin::Text(TextLocation { name, line: Some(line), .. }) if **name == *answer.about.source => {

@@ -1,5 +1,4 @@
-//! `queuewarden place`: shows in which queue an application would run, and by which rule; or how `YuniKorn`
-//! would reject it.
+//! `queuewarden place`: shows the queue and the placement rule of an application, or `YuniKorn`'s rejection.
 //!
 //! * [`workload`]: the pod of the question, from the command line or a manifest.
 //! * [`operators`]: the pods that operators make of custom resources.
@@ -27,10 +26,10 @@ const MAX_REMEDIES: usize = 5;
 
 /// Exit codes, for `--help`.
 const EXIT_CODES: &str = "\
-Exit codes: 0 it is placed, 1 it is rejected, 2 the command line is wrong, 3 it could not be decided.";
+Exit codes: 0 placed, 1 rejected, 2 the command line is invalid, 3 undecided.";
 
-/// Show in which queue an application would run, and why: each placement rule in the order in which YuniKorn
-/// tries them, and the message of a rejection
+/// Show the queue of an application, and why: all placement rules in YuniKorn's order, and the message of a
+/// rejection
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct PlaceArgs {
@@ -87,7 +86,7 @@ pub fn run(args: &PlaceArgs, console: Console) -> Result<Exit, Failure> {
         (of_user, None, remedies)
     };
     let Placed { submission, placement, .. } = of_user;
-    // It is only of use if it is enough.
+    // It is only suggested if it is sufficient.
     let passed_on = passed_on.filter(|passed_on| {
         let fits = world.place(&passed_on.named).map(|placed| placed.placement.queue().is_some());
         placement.queue().is_none() && fits.unwrap_or(false)
@@ -176,7 +175,7 @@ impl World<'_> {
         question.advice().into_iter().map(|advice| advice.words).collect()
     }
 
-    /// Returns each change that makes another user submit, with those that place the application then.
+    /// Returns each change of the submitting user, with the changes that then place the application.
     fn mended(&self, mended: &[Mended]) -> Vec<String> {
         let words = |Mended { words, named }: &Mended| match self.place(named) {
             Err(_) => Vec::new(),

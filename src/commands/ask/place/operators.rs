@@ -17,8 +17,9 @@ use yunikorn_access::user_info::{Settings, Template};
 /// The label of an application that Spark names when it starts.
 const BY_SPARK: &str = "spark-(made-by-spark-submit)";
 
-/// The files of `examples/operators`, by their names. A file has the accounts of an operator, of which the
-/// last one creates the pods, and the paths to their templates, that of an application's first pod first.
+/// The files of `examples/operators`, by their names. Each file lists the accounts of an operator, ending
+/// with the account that creates the pods, and the paths to the pod templates, starting with the
+/// application's first pod.
 const FILES: [(&str, &str); 6] = [
     ("spark-operator", include_str!("../../../../examples/operators/spark-operator.yaml")),
     ("apache-spark", include_str!("../../../../examples/operators/apache-spark.yaml")),
@@ -114,8 +115,7 @@ fn role(path: &str) -> Option<&'static str> {
     ROLES.iter().find(|(part, _)| path.contains(part)).map(|(_, role)| *role)
 }
 
-/// Returns the first pod of the application that an operator makes of an object, as far as it is known;
-/// `None` for an object of another kind.
+/// Returns the known parts of the first pod that an operator creates from an object; `None` for other kinds.
 ///
 /// # Errors
 /// When a label or an annotation is no string.
@@ -161,7 +161,7 @@ fn is_first(role: &str) -> bool {
     matches!(name, "Master" | "Chief" | "Launcher" | "head" | "driver" | "server" | "master" | "JobManager")
 }
 
-/// Returns the values at a path, each with the names of the members that `*` stands for.
+/// Returns the values at a path, each with the names that `*` matched.
 fn templates<'v>(object: &'v Value, path: &str) -> Vec<(String, &'v Value)> {
     let mut templates = vec![(String::new(), object)];
     for segment in path.split('.') {
@@ -186,7 +186,7 @@ fn members<'v>(above: String, value: &'v Value, segment: &str) -> Vec<(String, &
     }
 }
 
-/// Returns a pod as its operator makes it, as far as YuniKorn reads it.
+/// Returns the parts of an operator's pod that YuniKorn reads.
 fn pod(object: &Value, made: &Made<'_>, location: &str) -> Result<Pod, Failure> {
     let is_described = group(object) == SPARK && made.path.ends_with(".annotations");
     let template = if is_described { "/template" } else { "" };
@@ -216,7 +216,7 @@ fn pod(object: &Value, made: &Made<'_>, location: &str) -> Result<Pod, Failure> 
     Ok(pod)
 }
 
-/// Returns the text at a pointer; empty if there is none.
+/// Returns the text at a pointer, or an empty text.
 pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
@@ -287,7 +287,7 @@ fn spark_conf(pod: &mut Pod, conf: &Value, role: &str) {
     }
 }
 
-/// Adds the template for all pods of a Flink cluster, which that of the role overrides, and the labels and
+/// Adds the template for all pods of a Flink cluster, which the role's template overrides, and the labels and
 /// annotations in Flink's settings.
 fn flink(pod: &mut Pod, object: &Value, made: &Made<'_>, location: &str) -> Result<(), Failure> {
     let spec = if made.path.starts_with("spec.template.") { "/spec/template/spec" } else { "/spec" };
@@ -318,7 +318,7 @@ fn of_other(role: &str, first: &Pod, other: &Pod) -> String {
     };
     if application(first) == application(other) {
         return format!(
-            "the {role} joins the same application, so it runs in its queue without a check of the ACLs"
+            "the {role} joins the same application and runs in its queue without a check of the ACLs"
         );
     }
     let queue = match queue(other) {
@@ -328,9 +328,9 @@ fn of_other(role: &str, first: &Pod, other: &Pod) -> String {
     format!("the {role} is another application, which asks for {queue}: ask about it as a Pod")
 }
 
-/// Names what the resource does not decide.
+/// Lists the properties that the resource does not determine.
 fn unknown(object: &Value) -> &'static [&'static str] {
-    const SUBMITTED: &str = "not known: the application's ID, which spark-submit makes";
+    const SUBMITTED: &str = "unknown: the application's ID, which spark-submit generates";
     let spec = part(object, spark_spec(object));
     match group(object) {
         SPARK if text(object, "/kind") != "SparkConnect" => {
@@ -345,7 +345,7 @@ fn unknown(object: &Value) -> &'static [&'static str] {
                  batchSchedulerOptions.queue used, unless spec.batchScheduler is yunikorn",
             ]
         }
-        APACHE_SPARK | SPARK => &["not known: the application's ID, which Spark makes"],
+        APACHE_SPARK | SPARK => &["unknown: the application's ID, which Spark generates"],
         RAY => &[
             "not known: whether KubeRay runs with the batch scheduler yunikorn; only then does it copy the \
                   labels of the resource to the pods",

@@ -30,11 +30,11 @@ const GROUP_KEYS: [&str; 2] = ["groups", "group"];
 pub struct Named {
     /// The user, with the groups that come with the name.
     pub identity: Identity,
-    /// True if the names are those that the pod carries.
+    /// True if the names come from the pod.
     pub by_pod: bool,
 }
 
-/// A change by which another user submits.
+/// A change that makes another user the submitter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mended {
     /// The change, in a sentence.
@@ -61,7 +61,7 @@ pub struct SubmitterCheck {
     pub denied: Option<Denied>,
     /// The changes that would allow a refused pod, or correct an annotation that makes the user `nobody`.
     pub mended: Vec<Mended>,
-    /// The change by which an operator would pass on the name of the person.
+    /// The change that lets an operator pass on the user's name.
     pub passed_on: Option<Mended>,
 }
 
@@ -107,9 +107,7 @@ impl Question<'_> {
         if submitter.source == NamedBy::Nothing {
             if self.session.cluster().is_none() && self.workload.workload.is_some() {
                 return Err(Failure::Usage(
-                    "who is it about? The pod names no user, so YuniKorn's admission controller writes the name \
-                     of the user who creates it: --as USER [--as-group GROUP]..., or --as nobody where it does \
-                     not run"
+                    "the user is missing: the pod names no user, so YuniKorn's admission controller uses the user who creates it; add --as USER [--as-group GROUP]..., or --as nobody if it does not run"
                         .to_owned(),
                 ));
             }
@@ -119,7 +117,7 @@ impl Question<'_> {
         Ok(of_pod)
     }
 
-    /// Answers for the user who creates the object, whom the pod may name another user than.
+    /// Answers for the user who creates the object, which may differ from the user in the pod.
     fn by_requester(&self, requester: Identity, kind: &Kind, what: &str) -> Result<SubmitterCheck, Failure> {
         if self.pod_names_user() {
             self.admitted(requester, kind, what)
@@ -195,13 +193,13 @@ impl Question<'_> {
                 Ok(of_pod)
             }
             Outcome::Unknown(key) => {
-                Err(Failure::Undecided(format!("{key} decides, and what it holds is not known")))
+                Err(Failure::Undecided(format!("{key} decides, but its content is unknown")))
             }
             Outcome::Denied(message) => {
                 let own = SubmitterCheck::from(requester);
                 let mut remedies = evaluation.remedies.into_iter();
                 let words = remedies.next().unwrap_or_else(|| {
-                    format!("leave {USER_INFO} out, so that it becomes the requester's own name")
+                    format!("omit {USER_INFO}, so that it is set to the requester's own name")
                 });
                 let leave_out = Mended { words, named: own.named.clone() };
                 // A correction helps if the refusal is for the text of the annotation, not for its writer.
@@ -242,7 +240,7 @@ impl Question<'_> {
                 .any(|template| template.is_of(group, resource) && template.path == *path);
         if is_covered {
             self.console.note(&format!(
-                "the AdmissionPolicy lets {account} pass on the name of whoever writes {object}"
+                "the AdmissionPolicy lets {account} pass on the name of the user who writes {object}"
             ));
             if self.identity.user.is_none() && self.pod_names_user() {
                 return self.by_person();

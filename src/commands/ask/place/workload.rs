@@ -65,7 +65,7 @@ pub struct Submitted {
     pub kind: Kind,
     /// The custom resource that an operator makes it of.
     pub operated: Option<Operated>,
-    /// The tags of the application besides those that YuniKorn derives.
+    /// Additional tags of the application, which YuniKorn does not derive.
     tags: Vec<(String, String)>,
 }
 
@@ -94,7 +94,7 @@ impl WorkloadArgs {
         };
         submitted.tags.clone_from(&self.tags);
         if let (Some(_), None) = (&self.operator, &submitted.operated) {
-            let why = "--operator is for custom resources, and the manifest has none that an operator makes pods of";
+            let why = "--operator is for custom resources, but the manifest does not contain one with pods";
             return Err(Failure::Usage(why.to_owned()));
         }
         let workload = &mut submitted.workload;
@@ -130,13 +130,10 @@ fn joined(workload: &Workload) -> Option<String> {
     let id = workload.application_id(Naming::PerNamespace);
     match workload.given_id() {
         "" => Some(format!(
-            "the pod names no application, so it is in {id} with all others of the namespace that name none: \
-            the first of them decides user \
-             and queue, unless admissionController.filtering.generateUniqueAppId is \"true\""
+            "the pod names no application, so it joins {id} with all such pods of the namespace: the first of them determines the user and the queue, unless admissionController.filtering.generateUniqueAppId is \"true\""
         )),
         given if given == id => Some(format!(
-            "the pod joins application {id} if one runs, whoever owns it: then it is in that one's queue, \
-            and no ACL is asked"
+            "if application {id} is running, the pod joins it regardless of its owner: it then runs in its queue, and no ACL is checked"
         )),
         _ => None,
     }

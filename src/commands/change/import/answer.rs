@@ -25,7 +25,8 @@ use yunikorn_access::subject::Subject;
 pub struct ImportAnswer {
     /// The version of this format: 1.
     pub version: u32,
-    /// True if it is imported: no finding is an error, and nobody gains access that is not acknowledged.
+    /// True if it is imported, because no finding is an error and nobody gains access without
+    /// acknowledgement.
     pub imported: bool,
     /// The findings on the files.
     pub findings: Vec<ImportFinding>,
@@ -36,16 +37,14 @@ pub struct ImportAnswer {
     pub differences: Vec<ImportDifference>,
     /// The codes of wider access that `--accept` does not name.
     pub unacknowledged: Vec<String>,
-    /// The objects to apply; none if the import is refused.
+    /// The objects to apply; empty if the import is refused.
     pub manifests: Vec<Value>,
     /// The text of a queues.yaml with the queues and their ACLs, from `YuniKorn` without the ACLs that
     /// became objects; null for Spark, and if the import is refused.
     pub queues: Option<String>,
-    /// The settings for spark-defaults.conf, in their order; only for Spark, and none if the import is
-    /// refused.
+    /// The settings for spark-defaults.conf, in order. Empty for other sources, and if the import is refused.
     pub settings: Vec<SparkSetting>,
-    /// The steps from the current configuration to one that queuewarden writes, for people; only for a
-    /// queues.yaml.
+    /// The migration steps as a text for people, for a queues.yaml.
     pub steps: Option<String>,
 }
 
@@ -63,7 +62,7 @@ pub struct ImportFinding {
     pub message: String,
     /// The fix.
     pub help: Option<String>,
-    /// The location; null when it is about no single one.
+    /// The location; null if there is no single location.
     pub written_in: Option<FileLocation>,
 }
 
@@ -90,7 +89,7 @@ pub struct ImportDifference {
     pub identity: Subject,
     /// The action: `submit` or `administer` in queues, `view`, `modify`, `kill` and `submit` for Spark.
     pub verb: &'static str,
-    /// The topmost of the queues, as the files name them; none for Spark.
+    /// The topmost of the queues, as the files name them; empty for Spark.
     pub queues: Vec<String>,
     /// The number of queues including those below; 0 for Spark.
     pub queue_count: usize,
@@ -203,10 +202,10 @@ impl Accepted {
 const MAX_ROWS: usize = 200;
 /// Maximum number of queues in one cell; more are counted.
 const MAX_QUEUES: usize = 3;
-/// Number of names from which a comparison shows its progress.
+/// Minimum number of names for a comparison to show its progress.
 const MANY: usize = 500;
 
-/// Codes of findings because of which the ACLs do not decide, or not alone.
+/// Codes of findings that make the ACLs ineffective, or not decisive on their own.
 const NOT_ALONE: [Code; 6] = [
     codes::SWITCHED_OFF,
     codes::OTHER_AUTHORIZER,

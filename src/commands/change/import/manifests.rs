@@ -26,8 +26,8 @@ pub(super) struct Granted {
 }
 
 impl Granted {
-    /// Returns the root, and each queue that grants anybody access; each sets both rights, so that the base's
-    /// ACLs of this queue are replaced. The others keep the base's ACLs, which are empty in the tree that
+    /// Returns the root and each queue that grants access to anyone. Each sets both rights and so replaces
+    /// the queue's ACLs in the base. The others keep the base's ACLs, which are empty in the tree that
     /// `--queues` writes.
     pub(super) fn from_imported(imported: &Imported) -> Vec<Self> {
         let queues = imported.queues.iter().filter(|queue| {

@@ -14,28 +14,28 @@ use queuewarden_import::Source;
 
 /// Help text with the exit codes of all imports.
 const EXIT_CODES: &str = "\
-Exit codes: 0 imported, 1 refused, 2 the command line is wrong or a file cannot be read, 3 from YuniKorn: \
-refused, or it could not be decided.";
+Exit codes: 0 imported, 1 refused, 2 the command line is invalid or a file cannot be read, 3 from YuniKorn: \
+refused, or undecided.";
 
 /// Help text with output and exit codes of the import from `YuniKorn`.
 const YUNIKORN_HELP: &str = "\
-Results go to standard output, the steps from what is written now to standard error. Nothing is printed on \
-standard output when the import is refused.
+Results go to standard output, and the migration steps to standard error. If the import is refused, nothing is \
+printed to standard output.
 
-Exit codes: 0 imported, 2 the command line is wrong or a file cannot be read, 3 refused: the objects would \
-not mean what the queues.yaml says, or it could not be decided.";
+Exit codes: 0 imported, 2 the command line is invalid or a file cannot be read, 3 refused, because the objects \
+would differ from the queues.yaml, or undecided.";
 
 /// Help text with output and exit codes of the other imports.
 const HELP: &str = "\
-Results go to standard output, what cannot be carried over and every difference to standard error. Nothing \
-is printed on standard output when the import is refused, unless -o json or -o yaml asks for everything that \
-was found.
+Results go to standard output. Everything that cannot be converted, and all differences, go to standard error. If \
+the import is refused, nothing is printed to standard output, except with -o json and -o yaml, which print all \
+findings.
 
-Exit codes: 0 imported, 1 refused: there are errors, or somebody could do more than before, and --accept \
-does not name the code; 2 the command line is wrong or a file cannot be read.";
+Exit codes: 0 imported; 1 refused, because there are errors or someone could do more than before, and --accept \
+does not name the code; 2 the command line is invalid or a file cannot be read.";
 
-/// Convert access rules of YARN or Spark, or those in a queues.yaml, to QueueAcls, and prove that nobody may
-/// do more than before
+/// Convert the access rules of YARN, Spark or a queues.yaml to QueueAcls, and verify that nobody can do more
+/// than before
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct ImportArgs {

@@ -1,4 +1,4 @@
-//! Imports whose names are those of another system: the queues of a YARN scheduler, and Spark's ACLs.
+//! Imports with names of another system: the queues of a YARN scheduler, and Spark's ACLs.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
-//! The steps from a tree that `YuniKorn` reads to one that queuewarden writes, as commands with the user's
-//! own names. No step gives anybody more access than before: the base comes first, then an operator that only
-//! observes, then one that writes, and at last the ACLs that objects hold leave the base.
+//! The migration steps from `YuniKorn`'s tree to queuewarden's output, as commands with the user's names. No
+//! step widens access: the base comes first, then an operator that only observes, then an operator that
+//! writes, and finally the migrated ACLs are removed from the base.
 
 use serde_json::{Value, json};
 
@@ -25,14 +25,14 @@ pub(super) struct ImportTarget {
     pub(super) scheduler_url: String,
 }
 
-/// The `YuniKornConfig`, and the steps, in which a line that begins with three spaces is a command.
+/// The `YuniKornConfig` and the steps. A line that begins with three spaces is a command.
 pub(super) struct Steps {
     /// It only observes at first.
     pub(super) config: Value,
     pub(super) steps: String,
 }
 
-/// Returns the `YuniKornConfig` with which the operator only looks on.
+/// Returns the `YuniKornConfig` in mode Observe.
 fn observing(ImportTarget { namespace, scheduler_url }: &ImportTarget, base: &str) -> Value {
     let spec = json!({
         "namespace": namespace,

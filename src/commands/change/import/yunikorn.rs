@@ -81,7 +81,7 @@ pub(super) fn run(args: &ImportYunikornArgs, console: Console) -> Result<Exit, F
     for text in [before.text(), &base] {
         if let Some(why) = differs(before, &with(text, &queue_acls)?) {
             return Err(Failure::Undecided(format!(
-                "the QueueAcls would not mean what the queues.yaml says: {why}"
+                "the QueueAcls would differ from the queues.yaml: {why}"
             )));
         }
     }
@@ -98,7 +98,7 @@ pub(super) fn run(args: &ImportYunikornArgs, console: Console) -> Result<Exit, F
         messages.err(&steps.steps);
     }
     messages.err(&format!(
-        "compared: nobody may do more or less with {} than by what is written now\n",
+        "compared: with {}, nobody may do more or less than now\n",
         plural(queue_acls.len(), "QueueAcl")
     ));
     let objects = std::iter::once(steps.config).chain(policy(&merged)).chain(queue_acls);
@@ -233,7 +233,7 @@ fn policy(merged: &Flattened) -> Option<Value> {
     (spec != json!({})).then(|| object(ResourceKind::AdmissionPolicy, SINGLETON, &spec))
 }
 
-/// Returns the access that the text itself grants, without that of existing objects: each right that it sets.
+/// Returns each right that the text itself sets, without the grants of existing objects.
 fn inline(tree: &Tree) -> Vec<Granted> {
     let written = |grants: &Grants| {
         let own = grants.parts.iter().filter(|(origin, _)| matches!(origin, Origin::Text(_)));
@@ -284,7 +284,7 @@ mod tests {
     const ACLS: [&str; 7] =
         ["", "'*'", "\" \"", "'ann,bob'", "\"bob dev\"", "' data.eng,ops'", "'system:node:x'"];
 
-    /// Returns four queues with these ACLs, the last of which is written once and used twice.
+    /// Returns four queues with these ACLs. The last ACL is written once and used twice.
     fn queues(acls: &[(&str, &str)]) -> String {
         let acl = |at: usize| {
             let (submit, admin) = acls[at];
@@ -318,7 +318,7 @@ mod tests {
             let (submit, admin) = acls[3];
             let shared = [submit, admin].iter().filter(|acl| !acl.is_empty()).count();
             prop_assert_eq!(staying.len(), 2 * shared, "{:?}", staying);
-            // Without its objects the base lets in only those that the shared queue names.
+            // Without its objects, the base only lets in the names of the shared queue.
             let partition = &with(&base, &[]).unwrap().config.partitions[0];
             for queue in partition.queues().filter(|queue| queue.path.leaf() != "s") {
                 for right in Right::ALL {

@@ -35,17 +35,16 @@ const ROWS: usize = 1000;
 
 /// Help text on kinds of reviews, answers, and exit codes.
 const HELP: &str = "\
-Reviews are SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview of \
-authorization.k8s.io and AdmissionReview of admission.k8s.io, v1 or v1beta1, in any number of files, as \
-YAML, JSON or one JSON object a line; everything else in the files is the configuration they are asked \
-about. A file that begins with a review on one line is answered line by line. Namespaces and PriorityClasses \
-among the files are known to AdmissionReviews.
+Reviews are SubjectAccessReviews, LocalSubjectAccessReviews and SelfSubjectAccessReviews of \
+authorization.k8s.io, and AdmissionReviews of admission.k8s.io, v1 or v1beta1, in any number of files, as \
+YAML, JSON or JSON lines. Everything else in the files is the configuration. A file that starts with a review on \
+one line is answered line by line. AdmissionReviews also use Namespaces and PriorityClasses in the files.
 
-Not allowed comes in two kinds: `denied` when YuniKorn would refuse it, and neither allowed nor denied, no \
-opinion, for what others answer or what cannot be decided; then evaluationError says why.
+A request that is not allowed is `denied` if YuniKorn would refuse it. Otherwise there is no opinion: another \
+authorizer decides, or it cannot be decided and evaluationError has the cause.
 
 Exit codes: 0 everything was answered, 1 something was not allowed and --exit-code is given, 2 the command \
-line is wrong or a file cannot be read, 3 a review could not be decided.";
+line is invalid or a file cannot be read, 3 a review could not be decided.";
 
 /// Answer SubjectAccessReviews and AdmissionReviews as the cluster would, and print them filled in
 #[derive(Debug, Clone, clap::Args)]
@@ -69,7 +68,7 @@ pub struct ReviewArgs {
     /// The user who sends `SelfSubjectAccessReviews`
     #[command(flatten)]
     caller: IdentityArgs,
-    /// Output format of the reviews; by default that of the input
+    /// Output format of the reviews [default: the format of the input]
     #[arg(short = 'o', long = "output", value_enum)]
     format: Option<Format>,
     /// Exit with 1 if a review is not allowed
@@ -112,7 +111,7 @@ pub fn run(args: &ReviewArgs, console: Console) -> Result<Exit, Failure> {
 }
 
 impl ReviewArgs {
-    /// Reads the configuration; `None` if there is none among the files.
+    /// Reads the configuration, if the files contain one.
     fn configuration(&self, sources: Vec<Source>, console: Console) -> Result<Option<FileSource>, Failure> {
         if sources.is_empty() && self.base.is_none() {
             return Ok(None);
@@ -123,7 +122,7 @@ impl ReviewArgs {
     }
 }
 
-/// Answers and counts the reviews; one is passed if it is allowed, and failed if it is not.
+/// Answers and counts the reviews. An allowed review is passed, and any other is failed.
 fn answer_all(
     batches: Vec<Batch>,
     evaluator: &Evaluator,
@@ -160,7 +159,7 @@ fn exit(tally: Tally, strict: bool) -> Result<Exit, Failure> {
 
 /// Answers reviews.
 struct Evaluator {
-    /// The configuration in the files, or the reason why there is none.
+    /// The configuration in the files, or the reason for its absence.
     configuration: Result<Configuration, String>,
     partition: String,
     conf: Conf,
@@ -185,7 +184,7 @@ impl Evaluator {
     /// Creates the evaluator for one partition. Without queues, reviews that need none are still answered.
     ///
     /// # Errors
-    /// When the command line is wrong, there is no such partition, or a file of groups cannot be read.
+    /// When the command line is invalid, there is no such partition, or a file of groups cannot be read.
     fn new(
         given: Option<&FileSource>,
         partition: &str,
@@ -196,7 +195,7 @@ impl Evaluator {
         let version = given.map_or(Version::Unknown, |given| given.snapshot.version());
         let configuration = match given.map(|given| given.configuration(console)) {
             None => Err("no configuration was given: add a queues.yaml or ConfigMaps with -f".to_owned()),
-            // Several trees, of which none was chosen.
+            // Several trees without a choice.
             Some(Err(usage @ Failure::Usage(_))) => return Err(usage),
             Some(Err(other)) => Err(other.to_string()),
             Some(Ok(configuration)) => {
@@ -270,7 +269,7 @@ impl Evaluator {
             Outcome::Allowed => ("allowed", Some(true), evaluation.steps.join("; ")),
             Outcome::Denied(message) => ("denied", Some(false), message.clone()),
             Outcome::Unknown(key) => {
-                ("undecided", None, format!("{key} decides, and what it holds is not known"))
+                ("undecided", None, format!("{key} decides, but its content is unknown"))
             }
         };
         let operation = envelope.operation.to_lowercase();

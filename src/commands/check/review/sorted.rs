@@ -1,8 +1,7 @@
 //! Separates the reviews in the files from the configuration.
-//!
-//! Files are read and split as a whole, except for one that begins with a review on one line: that is a
-//! stream of lines, as API servers and audit tools write them, which may have no end: its reviews are read
-//! after everything else, one at a time.
+//! Files are read and split as a whole, except for files that begin with a review on one line. Such a file is
+//! a stream of lines, as written by API servers and audit tools, and may be endless. Its reviews are read
+//! last, one at a time.
 
 use crate::output::{Console, Failure, text};
 use std::collections::BTreeMap;
@@ -38,7 +37,7 @@ pub(super) type Batch = Box<dyn Iterator<Item = Result<ReviewDocument, Failure>>
 
 /// A review as given.
 pub(super) struct ReviewDocument {
-    /// The review, or the reason why it cannot be answered.
+    /// The review, or the cause if it cannot be answered.
     pub(super) review: Result<(ReviewKind, Value), Diagnostic>,
     /// The form it was written in.
     pub(super) form: ReviewForm,
@@ -133,8 +132,8 @@ impl Sorted {
         }
     }
 
-    /// Takes a review, or those in a list, and returns whether there is nothing else. A list of both counts
-    /// as configuration, too; its readers ignore the reviews.
+    /// Takes a review, or the reviews in a list, and returns whether there is nothing else. A mixed list is
+    /// also configuration, whose readers ignore the reviews.
     fn is_review(&mut self, value: &Value, form: ReviewForm, location: &dyn Fn() -> String) -> bool {
         if let Some(kind) = ReviewKind::from_document(value) {
             let review = kind.map(|kind| (kind, value.clone()));
@@ -229,7 +228,7 @@ fn reviews(name: String, mut reader: impl BufRead) -> impl Iterator<Item = Resul
     })
 }
 
-/// Reads the next line with its end, or skips one that is too long; `None` at the end of the stream.
+/// Reads the next line with its line break, or skips an overlong line; `None` at the end of the stream.
 fn next_line(reader: &mut impl BufRead) -> io::Result<Option<Result<Vec<u8>, Diagnostic>>> {
     let mut line = Vec::new();
     limited(reader).read_until(b'\n', &mut line)?;

@@ -1,4 +1,4 @@
-//! `queuewarden test`: checks a configuration against the access it is meant to give.
+//! `queuewarden test`: runs access tests against a configuration.
 //!
 //! * `formats`: the results for people and CI systems.
 
@@ -32,13 +32,14 @@ use yunikorn_access::expect::{Check, CheckOutcome, Expectation, Tally, World, ru
 
 /// Help text on files and exit codes.
 const HELP: &str = "\
-Tests are QueueAccessTest objects in any of the files; everything else in them is the configuration: a \
-queues.yaml, or YuniKorn's ConfigMaps, with QueueAcls as the operator would render them. No cluster is asked.
+Tests are the QueueAccessTest objects in the files. Everything else in the files is the configuration: a \
+queues.yaml, or YuniKorn's ConfigMaps, and QueueAcls, which are rendered like in the operator. The command does \
+not connect to a cluster.
 
-Exit codes: 0 every check holds, 1 a check does not hold, 2 the command line is wrong or there is no test, 3 \
-a check cannot be decided, or a file cannot be read.";
+Exit codes: 0 all checks passed, 1 a check failed, 2 the command line is invalid or there is no test, 3 a check \
+is undecided, or a file cannot be read.";
 
-/// Run access tests: check a configuration against the access it is meant to give
+/// Run access tests against a configuration
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct TestArgs {
@@ -182,7 +183,7 @@ struct Suite {
 /// Reads the tests, in the order of the files. Findings on a test are printed.
 ///
 /// # Errors
-/// When there is none, or one cannot be read: it must not seem to have passed.
+/// When there is no test, or a test cannot be read, because it must not seem to have passed.
 fn suites(inputs: &Inputs, console: Console) -> Result<Vec<Suite>, Failure> {
     let mut suites = Vec::new();
     let mut unreadable = 0_usize;

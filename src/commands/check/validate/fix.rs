@@ -1,4 +1,4 @@
-//! `validate --fix`: writes into the files what findings say to write, where that is exact.
+//! `validate --fix`: applies exact fixes of findings to the files.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,7 +14,7 @@ use go_compat::yaml;
 #[derive(Debug)]
 pub struct FileFix<'a> {
     source: &'a Source,
-    /// The replaced spans with what is written instead, in their order.
+    /// The replaced spans with their replacements, in order.
     edits: Vec<(&'a Diagnostic, Span, &'a str)>,
     text: String,
 }
@@ -38,7 +38,7 @@ pub fn changes<'a>(sources: &'a [Source], found: &'a [SourceDiagnostic]) -> (Vec
             if change.is_readable() {
                 changes.push(change);
             } else {
-                let help = "write by hand what the findings say";
+                let help = "apply the fixes of the findings manually";
                 left.push(format!("{} is not fixed: it could not be read any more; {help}", source.name));
             }
         }
@@ -80,7 +80,7 @@ impl FileFix<'_> {
     /// Writes the file.
     ///
     /// # Errors
-    /// When that fails, or the file is no longer what was read.
+    /// When that fails, or the file has changed since it was read.
     pub fn write(&self) -> Result<(), Failure> {
         let Some(path) = self.source.path() else { return Ok(()) };
         // In a folder links are followed only inside it, but a named one may lead anywhere.
@@ -91,12 +91,12 @@ impl FileFix<'_> {
         let cannot = |why: String| Failure::Output(format!("cannot write `{}`: {why}", self.source.name));
         let read = fs::read(path).map_err(|error| cannot(error.to_string()))?;
         if read != self.source.encoded(&self.source.text) {
-            return Err(cannot("somebody has changed it; run the command again".to_owned()));
+            return Err(cannot("it has changed since it was read; run the command again".to_owned()));
         }
         file::write(path, &self.source.encoded(&self.text)).map_err(|error| cannot(error.to_string()))
     }
 
-    /// Lists what is changed, a line for each finding.
+    /// Lists the changes, one line for each finding.
     pub fn list(&self) -> String {
         let line = |(diagnostic, span, instead): &(&Diagnostic, Span, &str)| {
             let written = self.source.text.get(span.start..span.end).unwrap_or_default();

@@ -1,5 +1,5 @@
 //! `queuewarden validate`, also called `lint`: reports everything that is wrong with files or a cluster, and
-//! everything that does not do what it seems to say, at its location.
+//! every setting that does not work as it appears to, at its location.
 //!
 //! * [`fix`]: the changes to files that findings ask for.
 
@@ -39,23 +39,22 @@ use yunikorn_access::lint::{CODES as LINTED, Known, Population};
 
 /// Help text on the scope, comments, files of names, and exit codes.
 const HELP: &str = "\
-Without -f it looks at the cluster. `queuewarden lint` is the same command.
+Without -f, the command checks the cluster. `queuewarden lint` is the same command.
 
-A file of names has one name on each line, or a regular expression between slashes, such as /^svc-/; # begins \
-a comment.
+A file of names has one name per line, or a regular expression between slashes, such as /^svc-/; # starts a \
+comment.
 
-With --until, what is found later and not before follows, with the times at which a QueueAcl begins or ends.
+With --until, the output also contains new findings at later times, when a QueueAcl begins or ends.
 
-A comment `# queuewarden:ignore CODE REASON` in a file ignores the warning with this code on its line; on a line \
-of its own, on the line below. Errors cannot be ignored.
+A comment `# queuewarden:ignore CODE REASON` ignores the warning with this code on its line, or on the line below \
+if the comment is on a separate line. Errors cannot be ignored.
 
-Exit codes: 0 no errors, 1 errors were found, or warnings with --strict, also later, 2 the command line is wrong, \
+Exit codes: 0 no errors, 1 errors were found, or warnings with --strict, also later, 2 the command line is invalid, \
 3 the cluster cannot be read.";
 
 /// Check manifests, queues.yaml files or a cluster as YuniKorn and queuewarden read them
-///
-/// Finds errors, grants that change nothing or that nobody can use, names that are likely wrong, and settings
-/// by which people submit as others.
+/// Finds errors, grants without effect, names that are likely wrong, and settings that let users submit as
+/// others.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct ValidateArgs {
@@ -80,17 +79,17 @@ pub struct ValidateArgs {
     /// Exit with 1 on warnings too
     #[arg(long)]
     strict: bool,
-    /// Write into the files what findings say to write, where that is exact; then check them
+    /// Apply exact fixes to the files, then check them
     #[arg(long, requires = "filename")]
     fix: bool,
     /// Print what --fix would change as a diff instead, and exit with 1 if there is something
     #[arg(long, requires = "fix")]
     dry_run: bool,
-    /// Leave out the warnings of a former run, whose output with -o sarif this file is
+    /// Omit the warnings in this file, which is the output of an earlier run with -o sarif
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Look ahead to this time, too, such as 2026-12-01T18:00:00Z, 2026-12-01, friday or 7d: show what is
-    /// found when a QueueAcl begins or ends
+    /// Also report new findings until this time, such as 2026-12-01T18:00:00Z, 2026-12-01, friday or 7d, when
+    /// a QueueAcl begins or ends
     #[arg(long, value_name = "TIME", value_parser = Typed::parse, conflicts_with = "live")]
     until: Option<Typed>,
     /// The cluster, if no file is given.
@@ -116,7 +115,7 @@ struct Checked {
     words: String,
     /// True if nothing was there to look at.
     is_empty: bool,
-    /// The part of the summary that counts what comments ignore.
+    /// The part of the summary with the number of ignored warnings.
     ignored: String,
 }
 
@@ -140,10 +139,10 @@ pub fn run(args: &ValidateArgs, console: Console) -> Result<Exit, Failure> {
     finish(args, checked?, console)
 }
 
-/// Writes what is exact into the files. Returns the result of the command if it ends with that.
+/// Applies exact fixes to the files. Returns the result of the command if it is complete.
 fn fix(args: &ValidateArgs, console: Console) -> Result<Option<Exit>, Failure> {
     if args.filename.iter().chain(&args.files.base).any(|path| path.as_os_str() == "-") {
-        return Err(Failure::Usage("--fix writes files, and standard input is none".to_owned()));
+        return Err(Failure::Usage("--fix writes files, so it does not support standard input".to_owned()));
     }
     let given = args.read(if args.dry_run { console } else { Console::silent() })?;
     let sources = &given.inputs.sources;
@@ -360,7 +359,7 @@ fn look_ahead<T>(
     look(until.end(now).map_err(|why| Failure::Usage(format!("--until: {why}")))?)
 }
 
-/// Returns the number of later findings, behind that of the present ones; empty if there are none.
+/// Returns the number of later findings, to append to the number of current ones, or an empty text.
 fn later<T>(ahead: &Ahead<T>) -> String {
     match ahead.findings().count() {
         0 => String::new(),
@@ -368,7 +367,7 @@ fn later<T>(ahead: &Ahead<T>) -> String {
     }
 }
 
-/// Formats each moment with the objects that begin or end and what is found from then on.
+/// Formats each time with the objects that begin or end and the new findings.
 fn text_ahead<T>(ahead: &Ahead<T>, draw: impl Fn(&[T]) -> String) -> String {
     let moment = |Moment { at, begin, end, findings }: &Moment<T>| {
         let reported = |names: &[String], what: &str| -> Vec<String> {
@@ -394,7 +393,7 @@ fn text_ahead<T>(ahead: &Ahead<T>, draw: impl Fn(&[T]) -> String) -> String {
     ahead.moments.iter().map(moment).collect::<String>() + &more
 }
 
-/// Maximum number of expressions in a file of names: each is tried on each name that is not listed.
+/// Maximum number of expressions in a file of names, because each is matched against each unlisted name.
 const MAX_EXPRESSIONS: usize = 1000;
 
 /// Reads the names in a file.
@@ -429,15 +428,15 @@ fn population(path: Option<&Path>) -> Result<Option<Population>, Failure> {
     Ok(Some(population))
 }
 
-/// The identity of a finding: its code, the object or else the file that it is about, and its message.
+/// The identity of a finding: its code, its object or file, and its message.
 type Key = [String; 3];
 
 /// The number of equal findings: of the former run, and the most in one list of this run.
 type Counts = [usize; 2];
 
-/// Removes the warnings of a former run, whose output with `-o sarif` the file is, from each list, wherever
-/// they are in their files now, and notes what is no longer found. Returns the part of a summary that counts
-/// them: `, 2 in the baseline`.
+/// Removes the warnings of an earlier run, whose output with `-o sarif` is in the file, from each list,
+/// independent of their location, and prints a note about findings that no longer occur. Returns the part of
+/// a summary with their number: `, 2 in the baseline`.
 ///
 /// # Errors
 /// When the file cannot be read, or is no SARIF.

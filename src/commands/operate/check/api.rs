@@ -47,7 +47,7 @@ async fn definitions(client: &Client) -> Line {
     }
     if !waiting.is_empty() {
         let found = format!("not established, or being deleted: {}", waiting.join(", "));
-        return Line::fail(DEFINITIONS, found, "kubectl describe crd says why");
+        return Line::fail(DEFINITIONS, found, "see kubectl describe crd for the cause");
     }
     if !other.is_empty() {
         let found = format!(
@@ -57,7 +57,7 @@ async fn definitions(client: &Client) -> Line {
         );
         return Line::warn(DEFINITIONS, found, APPLY);
     }
-    Line::ok(DEFINITIONS, "all kinds are served, as this version has them")
+    Line::ok(DEFINITIONS, "all CRDs are installed in the version of this program")
 }
 
 /// Reports whether `YuniKorn`'s queue operator may be around. Both can run, so its definition is no problem;

@@ -32,7 +32,7 @@ const ANSWERS: &str = "webhook-answers";
 const SOON: i64 = 7 * 24 * 3600;
 /// The object that configures the webhook on our own kinds.
 const OF_OWN_KINDS: &str = "ValidatingWebhookConfiguration queuewarden";
-/// The webhook that checks changes of our own kinds; the others answer in the same way.
+/// The webhook that checks changes of our kinds. The others respond in the same way.
 const VALIDATES: &str = "validate.queuewarden.dev";
 /// Name of the Secret of queuewarden's own certificate.
 const OWN_CERTIFICATE: &str = "queuewarden-tls";
@@ -191,7 +191,7 @@ fn valid_end(target: &Target, now: Timestamp) -> Result<Timestamp, String> {
     }
 }
 
-/// Returns the end of the certificate in a PEM text that ends last; `None` if there is none.
+/// Returns the latest expiry of the certificates in a PEM text, if it has any.
 fn valid_until(pem: &[u8]) -> Option<Timestamp> {
     let found = pem::parse_many(pem).ok()?;
     let ends = found.iter().filter_map(|block| {
@@ -211,12 +211,16 @@ pub(super) async fn certificate(client: &Client, namespace: &str, now: Timestamp
     }
 }
 
-/// Reports what is in that Secret.
+/// Checks the content of that Secret.
 fn shown(secret: Option<Secret>, place: &str, now: Timestamp) -> Line {
     let keeper = "Deployment queuewarden-certificates writes it: is it running, and may it? Applying \
         examples/https again, or `helm upgrade`, restores both";
     let Some(secret) = secret else {
-        return Line::fail(CERTIFICATE, format!("{place} is missing: no new replica becomes ready"), keeper);
+        return Line::fail(
+            CERTIFICATE,
+            format!("{place} is missing, so new replicas do not become ready"),
+            keeper,
+        );
     };
     let part = |key: &str| secret.data.as_ref().and_then(|data| data.get(key));
     let until = part("tls.crt").filter(|_| part("tls.key").is_some_and(|key| !key.0.is_empty()));
@@ -224,7 +228,7 @@ fn shown(secret: Option<Secret>, place: &str, now: Timestamp) -> Line {
         Some(until) => Line::ok(CERTIFICATE, format!("valid until {until}")),
         None => Line::fail(
             CERTIFICATE,
-            format!("{place} has no valid certificate: no new replica becomes ready"),
+            format!("{place} has no valid certificate, so new replicas do not become ready"),
             keeper,
         ),
     }
@@ -237,7 +241,7 @@ async fn behind(client: &Client, targets: &[Target]) -> Line {
     if services.is_empty() {
         return Line::ok(BEHIND, "the targets are known by URLs, without a Service");
     }
-    let mut worst = Line::ok(BEHIND, "a ready replica stands behind each Service");
+    let mut worst = Line::ok(BEHIND, "each Service has a ready replica");
     for service in services {
         let (namespace, name) = service;
         let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), namespace);
@@ -245,9 +249,7 @@ async fn behind(client: &Client, targets: &[Target]) -> Line {
         let line = match call(slices.list(&of)).await {
             Ok(slices) if slices.items.iter().any(has_ready) => continue,
             Ok(_) => nobody(service, targets),
-            Err(error) => {
-                Line::unknown(BEHIND, &format!("who stands behind Service {namespace}/{name}"), &error)
-            }
+            Err(error) => Line::unknown(BEHIND, &format!("the state of Service {namespace}/{name}"), &error),
         };
         if line.level > worst.level {
             worst = line;
@@ -260,7 +262,7 @@ async fn behind(client: &Client, targets: &[Target]) -> Line {
 /// are not made.
 fn nobody(service: &(String, String), targets: &[Target]) -> Line {
     let (namespace, name) = service;
-    let found = format!("nobody stands behind Service {namespace}/{name}");
+    let found = format!("no ready replica for Service {namespace}/{name}");
     let remedy = format!(
         "kubectl -n {namespace} get pods; if the operator runs without --https, install the endpoints: {}",
         page("webhooks.md")
@@ -303,11 +305,11 @@ fn evaluate(result: Result<(), CallError>) -> Line {
         Err(CallError::Refused { message, .. }) if message.contains(&silent) => Line::fail(
             ANSWERS,
             message,
-            "look at the lines above: the authorities, who stands behind the Service; then at network \
+            "look at the lines above: the authorities, the replicas of the Service; then at network \
             policies between the API server and the operator's port",
         ),
         Err(CallError::Refused { message, .. }) if message.contains(&denied) => fine,
-        // The API server itself, or somebody else's webhook, rejected the request before ours was called.
+        // The API server itself, or another webhook, rejected the request before ours was called.
         Err(error) => Line::unread(ANSWERS, "whether the webhook answers", &error),
     }
 }
@@ -392,7 +394,7 @@ mod tests {
         assert_eq!(line.level, Level::Fail);
         assert_eq!(
             line.found,
-            "nobody stands behind Service ns/a: what X is asked about is refused meanwhile"
+            "no ready replica for Service ns/a: what X is asked about is refused meanwhile"
         );
         assert_eq!(nobody(&service, &[target("Y", "a", false), target("Z", "b", true)]).level, Level::Fail);
     }

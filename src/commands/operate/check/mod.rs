@@ -1,4 +1,4 @@
-//! `queuewarden check`: finds problems of an installation, and says how to fix them.
+//! `queuewarden check`: finds problems of an installation and prints fixes.
 //!
 //! Each line has a stable name, a level, a finding, and a remedy.
 //!
@@ -38,11 +38,11 @@ const PAUSE: Duration = Duration::from_secs(2);
 
 /// Exit codes of the command.
 const CODES: &str = "\
-Exit codes: 0 all is well, 1 it is not, 2 the command line is wrong, 3 a check that matters could not run, or \
-the cluster does not answer.";
+Exit codes: 0 no problems, 1 problems were found, 2 the command line is invalid, 3 an important check could not \
+run, or the cluster does not respond.";
 
-/// Check an installation: the API server, the definitions, rights, replicas, webhooks and their certificates,
-/// the ConfigMaps and their owners, and whether the scheduler runs them. Prints a remedy for each problem.
+/// Check an installation: the API server, the CRDs, permissions, replicas, webhooks and their certificates,
+/// the ConfigMaps and their owners, and whether the scheduler runs them. Prints a fix for each problem.
 /// Changes nothing
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = CODES)]
@@ -81,7 +81,7 @@ pub struct CheckAnswer {
 pub fn run(args: &CheckArgs, console: Console) -> Result<Exit, Failure> {
     let begin = Instant::now();
     let wait = args.wait.map_or(Ok(Duration::ZERO), Duration::try_from);
-    let wait = wait.map_err(|_| Failure::Usage("--wait is a time from now on, such as 2m".to_owned()))?;
+    let wait = wait.map_err(|_| Failure::Usage("--wait must be a duration, such as 2m".to_owned()))?;
     let check =
         |console| args.reach.open(console).map(|(cluster, spec)| diagnose(&cluster, &spec, &args.reach));
     let mut checked = check(console);

@@ -50,7 +50,7 @@ pub(super) struct RightSetting<'s> {
     pub(super) access: bool,
     /// True if the output ConfigMap exists; `None` if unknown.
     pub(super) output: Option<bool>,
-    /// True if its certificate is mounted, and managed by somebody else; `None` if unknown.
+    /// True if its certificate is mounted and managed by another program; `None` if unknown.
     pub(super) mounted: Option<bool>,
     /// Kinds whose resources own the objects that operators create: API group and resource.
     pub(super) owners: BTreeSet<(String, String)>,
@@ -71,7 +71,7 @@ enum Purpose {
     Work,
     /// Creation of missing ConfigMaps.
     Creation,
-    /// Use and renewal of a certificate of its own.
+    /// Use and renewal of queuewarden's own certificate.
     Certificate,
     /// The names in the resources that own what operators create.
     Owners,
@@ -187,8 +187,8 @@ impl RightSetting<'_> {
         requests
     }
 
-    /// Returns the names of the objects that a right is needed for: of the ConfigMaps, those that the
-    /// `YuniKornConfig` names.
+    /// Returns the names of the objects for which a right is needed. ConfigMaps come from the
+    /// `YuniKornConfig`.
     fn names(&self, rule: &PolicyRule, in_yunikorn: bool) -> Vec<Option<String>> {
         let Some(names) = rule.resource_names.clone() else { return vec![None] };
         if !in_yunikorn {
@@ -201,7 +201,7 @@ impl RightSetting<'_> {
         names.iter().filter(|name| used(name)).cloned().chain(other).map(Some).collect()
     }
 
-    /// Creates the line for `count` requests, of which those in `missing` were denied.
+    /// Creates the line for `count` requests with the denied ones in `missing`.
     fn evaluate(&self, count: usize, missing: &[RightRequest]) -> Line {
         let user = self.user(NAME);
         if missing.is_empty() {
@@ -217,8 +217,8 @@ impl RightSetting<'_> {
         Line::fail(RIGHTS, found, self.remedy(&sure))
     }
 
-    /// Returns the remedy for missing rights. The files may hold more than is needed, so it does not say to
-    /// apply them as they are.
+    /// Returns the remedy for missing rights. The files may contain more rights than needed, so they must not
+    /// be applied unchanged.
     fn remedy(&self, missing: &[&RightRequest]) -> String {
         if missing.iter().all(|request| request.purpose == Purpose::Owners) {
             return "userInfo.operators needs them, to read the name in the resource that owns an object; \
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(rules_by_purpose(true), [12, 1, 5]);
     }
 
-    /// Creates an installation with webhooks, a certificate of its own, and a missing output.
+    /// Creates an installation with webhooks, its own certificate, and a missing output.
     fn setting(spec: &ConfigSpec) -> RightSetting<'_> {
         RightSetting {
             namespace: "ops",

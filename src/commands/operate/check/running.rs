@@ -30,7 +30,7 @@ fn replicas(state: &OperatorState) -> Line {
     };
     let ready = state.ready_replicas.unwrap_or_default();
     let found = format!("{ready} of {wanted} ready in {namespace}");
-    let look = format!("kubectl -n {namespace} describe pods, and their logs, say why");
+    let look = format!("see kubectl -n {namespace} describe pods, and their logs, for the cause");
     match ready {
         0 => Line::fail(REPLICAS, found, look),
         _ if ready < wanted => Line::warn(REPLICAS, found, look),
@@ -68,7 +68,7 @@ fn version(image: &str) -> Line {
         Some((_, tag)) if tag.trim_start_matches('v') != ours => Line::warn(
             VERSION,
             format!("the operator is {tag}, and this program {ours}"),
-            "use the program of the same version: what is checked may differ",
+            "use the program of the same version, because the checks may differ",
         ),
         _ => Line::ok(VERSION, format!("{image}, and this program {ours}")),
     }
@@ -83,17 +83,15 @@ pub(super) async fn pods(cluster: &Cluster, client: &Client, snapshot: Option<&S
     Some(match pods_with_wrong_aliases(cluster, client, &granted, None).await {
         Err(failure) => Line::unread(ALIASES, "which pods have wrong aliases", &failure),
         Ok(pods) if pods.is_empty() => {
-            Line::ok(ALIASES, "all pods have those that grants need, and no others")
+            Line::ok(ALIASES, "all pods have exactly the aliases that grants need")
         }
         Ok(pods) => {
-            // A missing alias takes access away; one that is not theirs gives it.
+            // A missing alias removes access, and a foreign alias gives access.
             let line = if pods.iter().any(StalePod::has_foreign) { Line::fail } else { Line::warn };
             let names: Vec<_> = pods.into_iter().map(|pod| pod.name).collect();
             let (count, names) = (names.len(), list(&names, ", ", NAMED));
-            let found = format!(
-                "pods that lack an alias which a grant needs, or have one that is not theirs: {count}: {names}"
-            );
-            let remedy = "`queuewarden user-info refresh -A` shows them; --apply writes the right aliases";
+            let found = format!("{count} pods with missing or foreign aliases: {names}");
+            let remedy = "`queuewarden user-info refresh -A` lists them; --apply corrects the aliases";
             line(ALIASES, found, remedy)
         }
     })

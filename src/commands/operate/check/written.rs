@@ -58,7 +58,7 @@ fn unread(failure: &Failure) -> Line {
     if let Failure::NoConfigMaps(found) = failure {
         return Line::fail(MAPS, found, "spec.namespace of the YuniKornConfig must be YuniKorn's namespace");
     }
-    Line::unknown(MAPS, "what YuniKorn's ConfigMaps say", failure)
+    Line::unknown(MAPS, "the content of YuniKorn's ConfigMaps", failure)
 }
 
 /// Returns whether the output ConfigMap exists; `None` if it was not read.
@@ -73,7 +73,7 @@ fn config(found: Option<&ObservedObject>, spec: &ConfigSpec) -> Vec<Line> {
         return vec![Line::fail(CONFIG, "no YuniKornConfig exists, so nothing is written", what)];
     };
     let mut lines = vec![ready(config, spec)];
-    let anew = "queuewarden writes them anew when it runs: who else writes the status?";
+    let anew = "queuewarden writes them again when it runs; check for other writers of the status";
     lines.extend(config.unreadable.as_deref().map(|why| Line::fail(CONFIG, why, anew)));
     lines.extend(fail_open(config));
     lines.extend(config.annotation(ANNOTATION).map(log_level));
@@ -102,10 +102,10 @@ fn ready(config: &ObservedObject, spec: &ConfigSpec) -> Line {
 fn log_level(level: &str) -> Line {
     let level: String = level.chars().take(64).collect();
     match level::parse(&level) {
-        Some(_) => Line::ok(LOG_LEVEL, format!("the annotation {ANNOTATION} says {level}")),
+        Some(_) => Line::ok(LOG_LEVEL, format!("the annotation {ANNOTATION} is {level}")),
         None => Line::warn(
             LOG_LEVEL,
-            format!("the annotation {ANNOTATION} says `{level}`, which is no level"),
+            format!("the annotation {ANNOTATION} is `{level}`, which is not a log level"),
             "write error, warn, info, debug or trace",
         ),
     }
@@ -126,7 +126,7 @@ fn maps(spec: &ConfigSpec, snapshot: &Snapshot) -> Vec<Line> {
         let what = "set it to \"true\" and restart the scheduler";
         lines.push(Line::fail(
             RELOAD,
-            "service.enableConfigHotRefresh is off: the scheduler takes no new text",
+            "service.enableConfigHotRefresh is off, so the scheduler does not load new configurations",
             what,
         ));
     }
@@ -141,7 +141,7 @@ fn shadows(flat: &Flattened, key: &str) -> Line {
     }
     if flat.is_ambiguous(key) {
         let found = format!(
-            "several keys of one binaryData give {key} different values, of which YuniKorn takes one at random"
+            "several keys of one binaryData give {key} different values, and YuniKorn chooses one at random"
         );
         return Line::fail(SHADOWS, found, "leave one of them");
     }
@@ -171,11 +171,9 @@ fn owners(spec: &ConfigSpec, snapshot: &Snapshot, key: &str) -> Line {
     }
     let text = snapshot.output.as_deref().is_some_and(|output| output.data.contains_key(key));
     match (text, spec.mode) {
-        (true, _) => Line::warn(
-            OWNERS,
-            format!("nobody says that {place} is theirs"),
-            "kubectl get --show-managed-fields",
-        ),
+        (true, _) => {
+            Line::warn(OWNERS, format!("no manager owns {place}"), "kubectl get --show-managed-fields")
+        }
         (false, Mode::Observe) => Line::ok(OWNERS, format!("{place} is not there, and is not to be written")),
         (false, Mode::Enforce) => Line::fail(
             OWNERS,
@@ -187,7 +185,7 @@ fn owners(spec: &ConfigSpec, snapshot: &Snapshot, key: &str) -> Line {
 
 fn starts(text: &str, version: Version) -> Line {
     let verdict = verdict(text, &[], version);
-    let repair = "repair the base; queuewarden validate -f says where";
+    let repair = "repair the base; queuewarden validate -f shows the location";
     match (&verdict.starts, verdict.refusal()) {
         (Err(_), Some(refusal)) if verdict.unsure => Line::fail(STARTS, refusal, repair),
         (Err(_), refusal) => {
@@ -264,7 +262,7 @@ fn attention(kinds: Vec<(ResourceKind, Result<Vec<ObservedObject>, CallError>)>)
     let named: Vec<String> =
         waiting.iter().map(|object| format!("{}/{} {}", object.kind, object.name, object.reason)).collect();
     let found = format!("{} of {total} are not Ready: {}", waiting.len(), list(&named, ", ", NAMED));
-    Line::warn(OBJECTS, found, "queuewarden status --all says why")
+    Line::warn(OBJECTS, found, "see queuewarden status --all for the causes")
 }
 
 #[cfg(test)]
@@ -389,7 +387,7 @@ mod tests {
         assert_eq!(open.level, Level::Warn);
         let all = "ConfigMap/yunikorn-configs: externalUsers: the expression `.*` matches every name; ";
         assert!(open.found.starts_with(all), "{}", open.found);
-        let remedy = "name those that are meant, from `^` to `$`; set it to false";
+        let remedy = "list the intended names, anchored with `^` and `$`; set it to false";
         assert!(open.remedy.as_ref().unwrap().starts_with(remedy), "{open:?}");
     }
 

@@ -1,9 +1,10 @@
-//! Nodes to values, as strictly as yunikorn-core decodes them into its structs: an unknown field and a
-//! repeated key are errors.
+//! Decodes nodes as strictly as yunikorn-core decodes them into its structs: unknown fields and repeated keys
+//! are errors.
 //!
-//! * Null leaves every value as it is without one, and in a list it is left out.
-//! * Text takes every scalar as it is written; booleans and numbers take no text in quotes.
-//! * `<<` adds the keys that a mapping does not have itself. Of several sources the first one counts.
+//! * Null leaves a value unchanged, and null items of a list are dropped.
+//! * A string accepts every scalar as written; booleans and numbers do not accept quoted text.
+//! * `<<` adds the keys that a mapping does not define itself. If several sources define a key, the first one
+//!   wins.
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 
 use super::edit::Step;
 use super::read::unsure;
-use super::{DECODE, KindIn, NodeIn};
+use super::{DECODE, KindIn, NodeIn, Style};
 use crate::diag::{Diagnostic, Span, quoted};
 
 /// A Go slice: `None` is nil.
@@ -25,7 +26,7 @@ pub type List<T> = Option<Vec<T>>;
 /// A Go map with string keys: `None` is nil.
 pub type Map<T> = Option<BTreeMap<String, T>>;
 
-/// The items of a Go slice, none for nil.
+/// Returns the items of a Go slice; nil has no items.
 pub fn items<T>(list: &List<T>) -> &[T] {
     list.as_deref().unwrap_or_default()
 }
@@ -33,48 +34,48 @@ pub fn items<T>(list: &List<T>) -> &[T] {
 /// A Go `string` with its span, for diagnostics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spanned {
-    /// The text that Go has.
+    /// The value in Go.
     pub value: String,
-    /// The span of the scalar, quotes included; `None` when no text gave it.
+    /// The span of the scalar, including quotes; `None` if the value does not come from a text.
     pub span: Option<Span>,
 }
 
 impl Spanned {
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.value
     }
 
-    /// Returns whether the text is empty, as it also is when nothing was written.
+    /// Returns whether the text is empty. It is also empty if the field is missing.
     pub fn is_empty(&self) -> bool {
         self.value.is_empty()
     }
 }
 
 impl From<&str> for Spanned {
-    /// A text that stands nowhere.
+    /// Converts a text that has no location.
     fn from(value: &str) -> Self {
         Self { value: value.to_owned(), span: None }
     }
 }
 
-/// The place of a struct's mapping in the document.
+/// The location of a struct's mapping in the document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Location {
-    /// From the document's root to the mapping.
+    /// Path from the root of the document to the mapping.
     pub path: Path,
-    /// Its span in the text.
+    /// The span of the mapping.
     pub span: Span,
-    /// True if it, or something it stands in, is anchored, aliased or merged: it cannot be changed in this
-    /// place alone.
+    /// True if the mapping, or a node around it, is anchored, aliased or merged. An edit here would also
+    /// change other parts of the document.
     pub shared: bool,
 }
 
-/// Decodes a document. `None` is no document at all, which gives the zero value, as yunikorn-core's
-/// `config.go:181` takes it.
+/// Decodes a document. An empty document (`None`) gives the zero value, as in yunikorn-core
+/// (`config.go:181`).
 ///
 /// # Errors
-/// All that is wrong, in the order of the text, or the first hundred.
+/// All errors in the order of the text, up to the first hundred.
 pub fn decode<T: Decode + Default>(document: Option<&NodeIn<'_>>) -> Result<T, Vec<Diagnostic>> {
     let (mut value, mut decoder) = (T::default(), Decoder::default());
     if let Some(root) = document {
@@ -83,45 +84,45 @@ pub fn decode<T: Decode + Default>(document: Option<&NodeIn<'_>>) -> Result<T, V
     decoder.finish(value)
 }
 
-/// A type that decodes as one Go type does.
+/// A type that decodes like one Go type.
 pub trait Decode {
-    /// Decodes a node, which is at `at`, into this value. Errors are collected in the decoder.
+    /// Decodes a node at `at` into this value. The decoder collects the errors.
     fn decode(&mut self, node: &NodeIn<'_>, at: &NodePath<'_>, decoder: &mut Decoder);
 
-    /// Returns whether null is a value of the type. A list drops other items that are null.
+    /// Returns whether the type can be null. Lists drop null items of other types.
     fn is_nilable(&self) -> bool {
         false
     }
 }
 
-/// A Go struct: a name for it and its fields.
+/// A Go struct, with its name and fields.
 pub trait Record {
-    /// The name in messages, with an article: `a queue`.
+    /// The name for messages, with an article: `a queue`.
     const NAME: &'static str;
 
     /// The names of all fields, at most 64.
     const FIELDS: &'static [&'static str];
 
-    /// The field with this name: the lower-cased Go name, if no tag says otherwise.
+    /// Returns the field of this name: the Go name in lower case, unless a tag sets another one.
     fn field(&mut self, name: &str) -> Option<&mut dyn Decode>;
 
-    /// Called with the place of the mapping that fills it.
+    /// Receives the location of the mapping that fills the struct.
     fn located(&mut self, _location: Location) {}
 }
 
 // Paths in a document.
 
-/// The way from the document's root to a node. Nodes with a common parent share its path.
+/// The path from the document's root to a node. Nodes with a common parent share its path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Path(Option<Arc<(Path, Step)>>);
 
 impl Path {
-    /// Returns whether it leads nowhere.
+    /// Returns whether it is the path of the root.
     pub fn is_root(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Its steps, from the root on.
+    /// Returns the steps, starting at the root.
     pub fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut path = self;
@@ -134,7 +135,7 @@ impl Path {
     }
 }
 
-/// The location of the node that is decoded. Its path is only made when it is needed.
+/// The location of the node being decoded. The path is built only when it is needed.
 #[derive(Debug, Clone)]
 pub struct NodePath<'p> {
     from: Option<(&'p NodePath<'p>, Step)>,
@@ -147,17 +148,15 @@ impl<'p> NodePath<'p> {
         Self { from: None, path: OnceCell::new(), shared: node.shared }
     }
 
-    /// The location of a child.
     fn child(&'p self, step: Step, node: &NodeIn<'_>) -> Self {
         Self { from: Some((self, step)), path: OnceCell::new(), shared: self.shared || node.shared }
     }
 
-    /// Returns the same location for fields that are merged through `<<`.
+    /// Returns the same location for fields merged through `<<`.
     fn merged(&self) -> Self {
         Self { shared: true, ..self.clone() }
     }
 
-    /// Its path.
     fn path(&self) -> &Path {
         self.path.get_or_init(|| match &self.from {
             None => Path::default(),
@@ -168,10 +167,10 @@ impl<'p> NodePath<'p> {
 
 // Errors in the nodes.
 
-/// More errors are not kept.
+/// Maximum number of errors.
 const MAX_ERRORS: usize = 100;
 
-/// The errors of one decoding.
+/// Collects the errors of a document.
 #[derive(Debug, Default)]
 pub struct Decoder {
     errors: Vec<Diagnostic>,
@@ -196,24 +195,25 @@ impl Decoder {
         self.add(Diagnostic::error(DECODE, message).at(span).help(help));
     }
 
-    /// A value that Go may take, and not everywhere as the same.
+    /// Reports a value that YAML libraries convert differently.
     fn unsure(&mut self, span: Span, what: &str, help: &str) {
         self.add(*unsure(span, what, help));
     }
 
-    /// Reports a node of another kind than `expected`.
+    /// Reports a node that has another type than `expected`.
     fn mismatch(&mut self, node: &NodeIn<'_>, expected: &str, help: &str) {
         let found = match &node.kind {
-            KindIn::Scalar { value, .. } => quoted(value),
+            KindIn::Scalar { value, style: Style::Plain } => quoted(value),
+            KindIn::Scalar { value, .. } => format!("the string {}", quoted(value)),
             KindIn::Sequence(_) => "a list".to_owned(),
             KindIn::Mapping(_) => "a mapping".to_owned(),
         };
-        self.error(node.span, format!("{expected} is expected here, and this is {found}"), help);
+        self.error(node.span, format!("expected {expected}, found {found}"), help);
     }
 
     fn repeated(&mut self, key: &NodeIn<'_>) {
         let message =
-            format!("the key {} stands twice in this mapping", quoted(key.as_scalar().unwrap_or_default()));
+            format!("the key {} appears twice in this mapping", quoted(key.as_scalar().unwrap_or_default()));
         self.error(key.span, message, "remove one of them");
     }
 
@@ -227,8 +227,8 @@ impl Decoder {
     }
 }
 
-/// Returns whether a name was probably meant to be this field: at most one character is too much, missing or
-/// another one.
+/// Returns whether a name is probably a misspelling of this field, with at most one character added, missing
+/// or replaced.
 fn is_near(name: &str, field: &str) -> bool {
     let letters = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase());
     strsim::levenshtein(&letters.take(64).collect::<String>(), field) <= 1

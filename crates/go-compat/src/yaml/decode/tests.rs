@@ -1,4 +1,4 @@
-//! The values beside those that Go answered (`tests/vectors/go-yaml-typed.json`), and their places.
+//! Decoded values compared with Go's (`tests/vectors/go-yaml-typed.json`), errors, and locations.
 
 use serde_json::{Map as Object, Value, json};
 
@@ -7,7 +7,7 @@ use crate::diag::Diagnostic;
 use crate::yaml::edit::Step;
 use crate::yaml::{DECODE, UNSURE, parse_in};
 
-/// The type `T` of the oracle: a field of each kind of type that there is in `YuniKorn`'s configuration.
+/// The type `T` of the oracle, which has a field of each type used in `YuniKorn`'s configuration.
 #[derive(Debug, Default)]
 struct T {
     location: Location,
@@ -50,7 +50,7 @@ impl Record for T {
 }
 
 impl T {
-    /// As the oracle writes it: what is empty is left out.
+    /// Formats the value like the oracle, which omits empty fields.
     fn shown(&self) -> Value {
         let fields = [
             ("name", (!self.name.is_empty()).then(|| json!(self.name))),
@@ -79,7 +79,7 @@ fn decoded(text: &str) -> Result<T, Vec<Diagnostic>> {
     decode(parse_in(text).map_err(|problem| vec![problem])?.as_ref())
 }
 
-/// Numbers compare by value.
+/// Compares numbers by value.
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Object(left), Value::Object(right)) => {
@@ -96,7 +96,7 @@ fn same(left: &Value, right: &Value) -> bool {
 }
 
 #[test]
-fn decodes_as_go_does_or_refuses() {
+fn decodes_like_go_or_refuses() {
     let rows: Vec<Value> =
         serde_json::from_str(include_str!("../../../../../tests/vectors/go-yaml-typed.json")).unwrap();
     for row in &rows {
@@ -114,7 +114,7 @@ fn decodes_as_go_does_or_refuses() {
 }
 
 #[test]
-fn what_go_converts_in_ways_of_its_own_is_unsure() {
+fn value_with_platform_dependent_conversion_is_unsure() {
     for text in
         ["maxapps: -0.5", "maxapps: 18446744073709551616", "props: {~: x}", "~: x", "props: {'<<': x}"]
     {
@@ -123,31 +123,31 @@ fn what_go_converts_in_ways_of_its_own_is_unsure() {
 }
 
 #[test]
-fn errors_have_their_place_and_what_to_write() {
+fn error_has_a_span_and_help() {
     for (text, location, message, help) in [
         ("submitACL: x", "submitACL", "a thing has no field `submitACL`", "remove it; the fields are name, "),
         ("Max-Apps: 1", "Max-Apps", "a thing has no field `Max-Apps`", "write `maxapps`"),
         ("nam: x", "nam", "a thing has no field `nam`", "write `name`"),
-        ("name: [a]", "[a]", "a text is expected here, and this is a list", "write a text, such as `\"a\"`"),
-        ("name: [{}]", "[{}]", "a text is expected here, and this is a list", "write a text"),
+        ("name: [a]", "[a]", "expected a string, found a list", "write a string, such as `\"a\"`"),
+        ("name: [{}]", "[{}]", "expected a string, found a list", "write a string"),
         (
             "parent: 'true'",
             "'true'",
-            "`true` or `false` is expected here, and this is `true`",
+            "expected `true` or `false`, found the string `true`",
             "write `true` or `false`, without quotes",
         ),
         (
             "maxapps: \"5\"",
             "\"5\"",
-            "a whole number from 0 on is expected here, and this is `5`",
+            "expected a non-negative integer, found the string `5`",
             "write digits, without quotes",
         ),
-        ("l: x", "x", "a list is expected here, and this is `x`", "write `[a, b]`"),
-        ("props: [a]", "[a]", "a mapping is expected here, and this is a list", "write it as"),
-        ("s: x", "x", "a thing is expected here, and this is `x`", "write it as"),
-        ("name: a\n'name': b", "'name'", "the key `name` stands twice in this mapping", "remove one"),
-        ("props: {a: b, c: d, a: e}", "a", "the key `a` stands twice in this mapping", "remove one"),
-        ("<<: x", "x", "a mapping to merge is expected here, and this is `x`", "write `<<: *name`"),
+        ("l: x", "x", "expected a list, found `x`", "write `[a, b]`"),
+        ("props: [a]", "[a]", "expected a mapping, found a list", "write it as"),
+        ("s: x", "x", "expected a thing, found `x`", "write it as"),
+        ("name: a\n'name': b", "'name'", "the key `name` appears twice in this mapping", "remove one"),
+        ("props: {a: b, c: d, a: e}", "a", "the key `a` appears twice in this mapping", "remove one"),
+        ("<<: x", "x", "expected a mapping to merge, found `x`", "write `<<: *name`"),
     ] {
         let problems = decoded(text).unwrap_err();
         let span = problems[0].span.unwrap();
@@ -158,7 +158,7 @@ fn errors_have_their_place_and_what_to_write() {
 }
 
 #[test]
-fn errors_are_listed_in_the_order_of_the_text_and_bounded() {
+fn errors_are_bounded_and_in_the_order_of_the_text() {
     let problems = decoded("q: [{nope: 1}]\nname: []\nx: y\n").unwrap_err();
     assert!(problems.len() == 3 && problems.is_sorted_by_key(|problem| problem.span));
     let many = format!("q: [{}]", "{nope: 1},".repeat(1_000));
@@ -166,14 +166,14 @@ fn errors_are_listed_in_the_order_of_the_text_and_bounded() {
 }
 
 #[test]
-fn a_map_of_many_keys_has_each_once() {
+fn map_with_many_keys_has_each_once() {
     let keys = (0..100).map(|key| format!("  k{key}: v\n")).collect::<Vec<_>>().concat();
     assert_eq!(decoded(&format!("props:\n{keys}")).unwrap().props.unwrap().len(), 100);
     assert_eq!(decoded(&format!("props:\n{keys}  k7: v\n")).unwrap_err()[0].code, DECODE);
 }
 
 #[test]
-fn places_lead_to_the_mappings() {
+fn locations_lead_to_the_mappings() {
     let thing = decoded("q:\n- name: a\n- &x {acl: b}\ns: {q: [*x], <<: {s: {name: c}}}\n").unwrap();
     assert!(thing.location.path.is_root() && !thing.location.shared);
     let list = items(&thing.q);

@@ -1,4 +1,4 @@
-//! Text, booleans and numbers.
+//! Strings, booleans and numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::{Decode, Decoder, List, Location, Map, NodePath, Record, Spanned};
 use crate::yaml::edit::Step;
 use crate::yaml::{KindIn, NodeIn, Style};
 
-/// The floats from here on are not converted to the same integer by every processor.
+/// From here on, processors convert floats to different integers.
 const TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;
 
 impl Decode for String {
@@ -14,19 +14,19 @@ impl Decode for String {
         match &node.kind {
             _ if node.is_null() => {}
             KindIn::Scalar { value, .. } => self.push_str(value),
-            _ => decoder.mismatch(node, "a text", &as_one_text(node)),
+            _ => decoder.mismatch(node, "a string", &as_one_text(node)),
         }
     }
 }
 
-/// Returns what to write where a text is expected: of a list of names, the names in one text.
+/// Returns the help for an expected string. The items of a list of names become one string.
 fn as_one_text(node: &NodeIn<'_>) -> String {
-    let KindIn::Sequence(items) = &node.kind else { return "write a text".to_owned() };
+    let KindIn::Sequence(items) = &node.kind else { return "write a string".to_owned() };
     let is_plain = |name: &&str| !name.is_empty() && !name.contains([',', ' ', '"', '\\', '\n', '\t']);
     let names: Option<Vec<&str>> = items.iter().map(|item| item.as_scalar().filter(is_plain)).collect();
     match names {
-        Some(names) if !names.is_empty() => format!("write a text, such as `\"{}\"`", names.join(",")),
-        _ => "write a text".to_owned(),
+        Some(names) if !names.is_empty() => format!("write a string, such as `\"{}\"`", names.join(",")),
+        _ => "write a string".to_owned(),
     }
 }
 
@@ -63,7 +63,7 @@ impl Decode for Option<bool> {
     }
 }
 
-/// The number that a node is, if it is one.
+/// Returns the number that a plain scalar represents.
 fn number_of(node: &NodeIn<'_>) -> Option<Number> {
     match &node.kind {
         KindIn::Scalar { value, style: Style::Plain } => number(value),
@@ -78,19 +78,19 @@ impl Decode for u64 {
         }
         let found = match number_of(node) {
             Some(Number::Integer(found)) => Self::try_from(found).ok(),
-            // The fraction goes.
+            // Go discards the fraction.
             Some(Number::Float(found)) if (0.0..TOO_LARGE).contains(&found) => {
                 found.trunc().to_string().parse().ok()
             }
             Some(Number::Float(_)) => {
-                let help = "write a whole number from 0 to 18446744073709551615";
+                let help = "write an integer from 0 to 18446744073709551615";
                 return decoder.unsure(node.span, "this number", help);
             }
             None => None,
         };
         match found {
             Some(found) => *self = found,
-            None => decoder.mismatch(node, "a whole number from 0 on", "write digits, without quotes"),
+            None => decoder.mismatch(node, "a non-negative integer", "write digits, without quotes"),
         }
     }
 }
@@ -109,7 +109,7 @@ impl Decode for f64 {
 
 // Structs, lists and maps.
 
-/// A key with its value.
+/// A key and its value.
 type Pair<'t> = (NodeIn<'t>, NodeIn<'t>);
 
 impl<T: Record> Decode for T {
@@ -137,7 +137,7 @@ impl<T: Record + Default> Decode for Option<Box<T>> {
     }
 }
 
-/// Decodes the fields that are not yet in the bit set `taken`.
+/// Decodes the fields that are not in the bit set `taken`.
 fn fill<T: Record>(
     record: &mut T,
     pairs: &[Pair<'_>],
@@ -176,7 +176,7 @@ fn fill<T: Record>(
     }
 }
 
-/// The text of a key.
+/// Returns the text of a key.
 fn key_of<'n>(key: &'n NodeIn<'_>, decoder: &mut Decoder) -> Option<&'n str> {
     if key.is_null() {
         decoder.unsure(key.span, "null as a key", "put the key in quotes");
@@ -190,7 +190,7 @@ fn key_of<'n>(key: &'n NodeIn<'_>, decoder: &mut Decoder) -> Option<&'n str> {
     Some(name)
 }
 
-/// Hands the pairs of each mapping that `<<` names to `take`.
+/// Calls `take` with the pairs of each mapping that `<<` refers to.
 fn merge(
     source: &NodeIn<'_>,
     at: &NodePath<'_>,
@@ -249,7 +249,7 @@ impl<T: Decode + Default> Decode for Map<T> {
     }
 }
 
-/// Decodes the keys that the map does not have yet.
+/// Decodes the keys that are not in the map yet.
 fn insert<T: Decode + Default>(
     map: &mut BTreeMap<String, T>,
     pairs: &[Pair<'_>],
@@ -277,18 +277,18 @@ fn insert<T: Decode + Default>(
     }
 }
 
-// Plain scalars as values: Go's reader takes them by YAML 1.1 with parts of 1.2.
+// Plain scalars. Go's parser follows YAML 1.1 with parts of 1.2.
 
-/// A number as Go holds it.
+/// A number in Go's representation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
-    /// An integer that fits 64 bits, with or without a sign.
+    /// An integer that fits in 64 bits, signed or unsigned.
     Integer(i128),
     /// Any other number.
     Float(f64),
 }
 
-/// The truth that text is where a boolean is wanted: some words only without quotes.
+/// Converts a text to a boolean. Some words are accepted only without quotes.
 pub fn boolean(text: &str, plain: bool) -> Option<bool> {
     match text {
         "true" | "True" | "TRUE" if plain => Some(true),
@@ -299,7 +299,7 @@ pub fn boolean(text: &str, plain: bool) -> Option<bool> {
     }
 }
 
-/// The number that a plain scalar is.
+/// Converts a plain scalar to a number.
 pub fn number(text: &str) -> Option<Number> {
     match text {
         ".nan" | ".NaN" | ".NAN" => return Some(Number::Float(f64::NAN)),
@@ -317,8 +317,8 @@ pub fn number(text: &str) -> Option<Number> {
     }
 }
 
-/// Reads an integer with an optional sign and an optional prefix: `0x` (hexadecimal), `0o` or `0` (octal), or
-/// `0b` (binary).
+/// Parses an integer with an optional sign and an optional prefix: `0x` (hexadecimal), `0o` or `0` (octal),
+/// or `0b` (binary).
 fn integer(text: &str) -> Option<Number> {
     let unsigned = text.strip_prefix(['+', '-']);
     let digits = unsigned.unwrap_or(text);
@@ -333,12 +333,13 @@ fn integer(text: &str) -> Option<Number> {
     }
     let size = i128::from_str_radix(digits, radix).ok()?;
     let value = if text.starts_with('-') { -size } else { size };
-    // A sign makes it no unsigned number.
+    // A number with a sign cannot be unsigned.
     let fits = i64::try_from(value).is_ok() || (unsigned.is_none() && u64::try_from(value).is_ok());
     fits.then_some(Number::Integer(value))
 }
 
-/// Reads a decimal number with an optional fraction and exponent; `None` if it is too large for a float.
+/// Parses a decimal number with an optional fraction and exponent. Returns `None` if a float cannot represent
+/// it.
 fn float(text: &str) -> Option<Number> {
     let decimal = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-');
     let value: f64 = text.bytes().all(decimal).then(|| text.parse().ok())??;
@@ -350,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_go_s() {
+    fn numbers_equal_gos() {
         for (text, expected) in [
             ("0", Some(Number::Integer(0))),
             ("-0", Some(Number::Integer(0))),

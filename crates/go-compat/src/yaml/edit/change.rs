@@ -1,4 +1,4 @@
-//! The changes of a mapping: in its text and in its tree.
+//! Changes of one mapping, applied both to its text and to its tree.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,15 +10,15 @@ use crate::yaml::{KindIn, NodeIn, Style};
 /// The changes of one mapping.
 pub(super) struct Change<'e> {
     path: &'e [Step],
-    /// The new values, each with the index of its pair.
+    /// New values, each with the index of its pair.
     set: Vec<(usize, NodeIn<'static>)>,
-    /// The new pairs.
+    /// New pairs.
     added: Vec<Pair<'static>>,
-    /// The number of pairs in front of the new ones.
+    /// The number of pairs before the new ones.
     front: usize,
 }
 
-/// Returns the changes that the edits make, and adds their splices.
+/// Returns the changes for the edits and adds their splices.
 pub(super) fn changes<'e>(
     text: &str,
     tree: &NodeIn<'_>,
@@ -47,7 +47,7 @@ pub(super) fn changes<'e>(
     mappings.into_iter().map(change).collect()
 }
 
-/// Returns the edits that are refused, each looked at alone.
+/// Returns the edits that are refused when each is tried alone.
 pub(super) fn refused(text: &str, tree: &NodeIn<'_>, edits: &[Edit]) -> Vec<(usize, Diagnostic)> {
     let mut finder = Finder::new(text, tree);
     let mut make = |edit: &Edit| {
@@ -75,7 +75,7 @@ impl<'e> Change<'e> {
                 continue;
             }
             check_value(path, key, &pair.1)?;
-            // Double quotes stay.
+            // Keep double quotes.
             let double = pair.1.style().filter(|style| *style == Style::DoubleQuoted);
             let value = scalar(value, double.unwrap_or(quotes));
             splices.push(replace(text, pair, &written(&value)));
@@ -89,7 +89,7 @@ impl<'e> Change<'e> {
         Ok(Self { path, set, added, front })
     }
 
-    /// Makes the change in the tree.
+    /// Applies the change to the tree.
     pub(super) fn make(self, tree: &mut NodeIn<'_>) {
         let Some(KindIn::Mapping(pairs)) = follow(tree, self.path).map(|node| &mut node.kind) else {
             return;
@@ -103,34 +103,34 @@ impl<'e> Change<'e> {
     }
 }
 
-/// Returns the pair with this key, and its index.
+/// Returns the pair with this key and its index.
 fn unique<'n>(mapping: &Mapping<'n>, key: &str) -> Result<Option<(usize, &'n Pair<'n>)>, Diagnostic> {
     let mut found = mapping.pairs.iter().enumerate().filter(|(_, (found, _))| found.as_scalar() == Some(key));
     match (found.next(), found.next()) {
-        (_, Some((_, (again, _)))) => Err(refuse(format!("the key `{key}` stands twice")).at(again.span)),
+        (_, Some((_, (again, _)))) => Err(refuse(format!("the key `{key}` appears twice")).at(again.span)),
         (first, None) => Ok(first),
     }
 }
 
-/// Returns whether Go reads the value as this string already: a plain null is none.
+/// Returns whether Go already reads the value as this string. A plain null does not qualify.
 fn reads_as(node: &NodeIn<'_>, value: &str) -> bool {
     node.as_scalar() == Some(value) && !node.is_null() && node.alias().is_none()
 }
 
-/// Refuses a value that is no scalar, or that other parts of the text use.
+/// Refuses a value that is not a scalar or that other parts of the text use.
 fn check_value(path: &[Step], key: &str, value: &NodeIn<'_>) -> Result<(), Diagnostic> {
     if value.as_scalar().is_none() {
         return Err(refuse(format!("`{key}` in {} is not a scalar", shown(path))).at(value.span));
     }
     if value.anchor().is_some() {
-        let message = format!("the value of `{key}` in {} carries an anchor", shown(path));
-        let help = "write the value out in each place, without anchor";
+        let message = format!("the value of `{key}` in {} has an anchor", shown(path));
+        let help = "write the value at each place instead of using an anchor";
         return Err(refuse(message).at(value.span).help(help));
     }
     Ok(())
 }
 
-/// Writes `written` in place of the pair's value.
+/// Replaces the value of the pair with `written`.
 fn replace(text: &str, (key, value): &Pair<'_>, written: &str) -> Splice {
     let span = value.span;
     if span.start == span.end {
@@ -139,7 +139,7 @@ fn replace(text: &str, (key, value): &Pair<'_>, written: &str) -> Splice {
             None => Splice::insert(key.span.end, format!(": {written}")),
         };
     }
-    // The comment in the first line of a block scalar (`| # why`) stays.
+    // Keep the comment in the first line of a block scalar (`| # why`).
     let block = matches!(value.style(), Some(Style::Literal | Style::Folded));
     let old = text.get(span.start..span.end).filter(|_| block).unwrap_or_default();
     let header = old.lines().next().unwrap_or_default().trim_end();
@@ -148,7 +148,7 @@ fn replace(text: &str, (key, value): &Pair<'_>, written: &str) -> Splice {
     Splice { span, text: format!("{written}{comment}") }
 }
 
-/// Returns the node that a path leads to.
+/// Returns the node at a path.
 fn follow<'n, 't>(mut node: &'n mut NodeIn<'t>, path: &[Step]) -> Option<&'n mut NodeIn<'t>> {
     for step in path {
         node = match (step, &mut node.kind) {
@@ -162,7 +162,7 @@ fn follow<'n, 't>(mut node: &'n mut NodeIn<'t>, path: &[Step]) -> Option<&'n mut
     Some(node)
 }
 
-// Pairs that are added to a mapping.
+// Additions of pairs to a mapping.
 
 /// Adds pairs after the first `count` pairs of the mapping.
 fn add_splices(text: &str, mapping: &Mapping<'_>, count: usize, added: &[String]) -> Vec<Splice> {
@@ -193,7 +193,8 @@ fn in_front(text: &str, mapping: &Mapping<'_>, open: Option<usize>, added: &[Str
     }
 }
 
-/// Adds pairs after a pair in braces: on new lines if that pair begins a line, otherwise on the same line.
+/// Adds pairs after a pair of a mapping in braces: on new lines if that pair begins a line, otherwise on the
+/// same line.
 fn in_braces(text: &str, pair: &Pair<'_>, added: &[String]) -> Vec<Splice> {
     let end = pair_end(text, pair);
     let behind_comma = indicator(text, end, ',');
@@ -212,15 +213,15 @@ fn in_braces(text: &str, pair: &Pair<'_>, added: &[String]) -> Vec<Splice> {
     }
 }
 
-// The way that keys and values are written.
+// The form of keys and values.
 
-/// Returns a scalar in these quotes, or in double ones where single ones cannot carry the text on one line.
+/// Returns a scalar in these quotes, or in double quotes if single quotes cannot hold the text on one line.
 fn scalar(text: &str, quotes: Style) -> NodeIn<'static> {
     let quotes = if text.chars().all(is_printable) { quotes } else { Style::DoubleQuoted };
     NodeIn::scalar(text.to_owned(), quotes, Span::default())
 }
 
-/// Returns a key as it is written by hand: plain where that is certainly a string, else in single quotes.
+/// Returns a key as a person would write it: plain if it is certainly a string, otherwise in single quotes.
 fn key_scalar(key: &str, quotes: Style) -> NodeIn<'static> {
     let plain = key.starts_with(|c: char| c.is_ascii_alphabetic())
         && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/'));
@@ -231,8 +232,8 @@ fn key_scalar(key: &str, quotes: Style) -> NodeIn<'static> {
     scalar(key, if is_plain { Style::Plain } else { quotes })
 }
 
-/// Returns the text of a scalar. In double quotes it has the escapes that JSON and YAML share, so that a JSON
-/// text stays one.
+/// Returns the text of a scalar. In double quotes it uses only the escapes that JSON and YAML share, so that
+/// a JSON document stays valid.
 fn written(scalar: &NodeIn<'_>) -> String {
     let text = scalar.as_scalar().unwrap_or_default();
     match scalar.style() {
@@ -242,24 +243,24 @@ fn written(scalar: &NodeIn<'_>) -> String {
     }
 }
 
-/// Returns whether a character needs no escape in quotes. Control characters, line breaks of YAML 1.1 and
+/// Returns whether a character needs no escape in quotes. Control characters, the line breaks of YAML 1.1 and
 /// byte order marks need one.
 fn is_printable(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
-// Finds the mapping at a path. Fails if a node on the path is shared with another part of the text.
+// Look-up of the mapping at a path. It fails if a node on the path is shared with another part of the text.
 
-/// A mapping that may be edited.
+/// A mapping that can be edited.
 struct Mapping<'n> {
     pairs: &'n [Pair<'n>],
-    /// The position of its opening brace, if it is written in braces.
+    /// The position of the opening brace, if the mapping is in braces.
     open: Option<usize>,
 }
 
 impl Mapping<'_> {
-    /// Returns the number of pairs after which new ones are added: the first run of scalars. A block scalar
-    /// ends the run, because lines that follow it can become part of it.
+    /// Returns the number of pairs after which new pairs are added, which is the length of the first run of
+    /// scalars. A block scalar ends the run, because lines after it can become part of it.
     fn first_scalars(&self) -> usize {
         let is_inline = |(_, value): &&Pair<'_>| match value.kind {
             _ if value.alias().is_some() => true,
@@ -269,7 +270,7 @@ impl Mapping<'_> {
         self.pairs.iter().take_while(is_inline).count()
     }
 
-    /// Returns the quotes of added keys and values. A JSON text stays JSON.
+    /// Returns the quotes for added keys and values. A JSON document stays valid JSON.
     fn quotes(&self, text: &str) -> Style {
         let is_json = self.open.is_some()
             && text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '['])
@@ -278,11 +279,11 @@ impl Mapping<'_> {
     }
 }
 
-/// Follows paths in one tree.
+/// Follows paths in a tree.
 struct Finder<'n> {
     text: &'n str,
     root: &'n NodeIn<'n>,
-    /// The names of all anchors that an alias refers to; gathered when the first anchor is met on a path.
+    /// The names that aliases refer to; collected when a path first meets an anchor.
     referred: Option<HashSet<&'n str>>,
 }
 
@@ -291,7 +292,7 @@ impl<'n> Finder<'n> {
         Self { text, root, referred: None }
     }
 
-    /// Returns the mapping at the end of `path`.
+    /// Returns the mapping at `path`.
     fn find(&mut self, path: &[Step]) -> Result<Mapping<'n>, Diagnostic> {
         let mut node = self.root;
         let mut in_brackets = false;
@@ -309,15 +310,14 @@ impl<'n> Finder<'n> {
         }
     }
 
-    /// Returns the position of the bracket that opens the list or mapping, if it is not written in lines.
+    /// Returns the position of the opening bracket, if the list or mapping has brackets.
     fn bracket(&self, node: &NodeIn<'_>) -> Option<usize> {
         let bracket = if node.as_sequence().is_some() { '[' } else { '{' };
         let start = content(self.text, node.span);
         self.text.get(start..)?.starts_with(bracket).then_some(start)
     }
 
-    /// Refuses an alias, which shows another part of the text, and an anchored text that is shown in other
-    /// parts.
+    /// Refuses an alias, and an anchored node that an alias refers to.
     fn check_alone(&mut self, node: &NodeIn<'_>, path: &[Step]) -> Result<(), Diagnostic> {
         if !node.shared {
             return Ok(());
@@ -327,20 +327,20 @@ impl<'n> Finder<'n> {
         if node.anchor().is_some_and(is_alone) {
             return Ok(());
         }
-        Err(refuse(format!("{} is in a part of the text that is used in several places", shown(path)))
+        Err(refuse(format!("{} is in a part of the text that an alias repeats", shown(path)))
             .at(node.span)
-            .help("write the mapping out in each place, without anchor and alias"))
+            .help("write the mapping at each place instead of using an anchor and alias"))
     }
 }
 
-/// Refuses a path that leads no further than to `node`.
+/// Reports a path that ends at `node`.
 fn missing(node: &NodeIn<'_>, path: &[Step]) -> Diagnostic {
-    refuse(format!("{} is no mapping that can be edited", shown(path)))
+    refuse(format!("{} is not a mapping that can be edited", shown(path)))
         .at(node.span)
-        .help("write it there, in lines or in braces, without alias and `<<`")
+        .help("write the mapping there, without an alias and `<<`")
 }
 
-/// Returns the names that the aliases in `root` refer to.
+/// Returns the names that aliases in `root` refer to.
 fn referred<'n>(root: &'n NodeIn<'_>) -> HashSet<&'n str> {
     let mut names = HashSet::new();
     let mut open = vec![root];
@@ -368,10 +368,9 @@ fn child<'n>(node: &'n NodeIn<'n>, step: &Step) -> Option<&'n NodeIn<'n>> {
     }
 }
 
-// The text around a node: spaces, comments, line ends and the indicators between nodes, which no node's span
-// covers.
+// The text between nodes: spaces, comments, line ends and indicators, which no span includes.
 //
-// Only LF and CR LF end a line: the reader refuses a text with other breaks.
+// Only LF and CR LF end a line; the parser refuses a text with other line breaks.
 
 const BREAKS: [char; 2] = ['\n', '\r'];
 const SPACES: [char; 2] = [' ', '\t'];
@@ -388,13 +387,13 @@ fn skip_space(text: &str, at: usize) -> usize {
     }
 }
 
-/// Returns the end of the indicator, if it is what comes next after `at`.
+/// Returns the end of the indicator if it comes next.
 fn indicator(text: &str, at: usize, indicator: char) -> Option<usize> {
     let at = skip_space(text, at);
     text.get(at..)?.starts_with(indicator).then_some(at + 1)
 }
 
-/// Returns the end of the line, if nothing but spaces and a comment comes between `at` and it.
+/// Returns the end of the line if only spaces and a comment are left on it.
 fn line_end(text: &str, at: usize) -> Option<usize> {
     let rest = text.get(at..)?.split(BREAKS).next()?;
     let content = rest.trim_start_matches(SPACES);
@@ -413,7 +412,7 @@ fn before(text: &str, at: usize) -> &str {
     before.trim_start_matches('\u{feff}')
 }
 
-/// Returns the start of a node after its anchor.
+/// Returns the start of a node, after its anchor.
 pub(super) fn content(text: &str, span: Span) -> usize {
     let written = text.get(span.start..span.end).unwrap_or_default();
     let is_space = |c| SPACES.contains(&c) || BREAKS.contains(&c);

@@ -1,12 +1,9 @@
-//! Changes of single scalars with everything else byte for byte as it was.
+//! Edits of single scalars that leave every other byte unchanged.
 //!
-//! The scheduler's configuration belongs to people: their comments, order and quoting must survive when an
-//! ACL changes. No emitter gives that back, so the text itself is spliced at the positions the tree gives.
-//! Then it is proved that nothing else changed: the result is read again and must equal the first tree with
-//! exactly the desired changes, or the edit is refused.
-//!
-//! `find` leads to the mapping, `change` replaces values in it, `add` adds pairs, `place` knows the text
-//! around a node, `quote` writes scalars.
+//! People maintain the scheduler's configuration, and their comments, order and quoting must survive when an
+//! ACL changes. A YAML emitter cannot preserve them, so the edit splices the text at the positions of the
+//! tree. It then proves that nothing else changed: it parses the result and refuses the edit unless the new
+//! tree equals the old one with exactly the requested changes.
 
 mod change;
 #[cfg(test)]
@@ -24,25 +21,24 @@ use change::changes;
 /// One step from a node to a child.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// The value behind this key of a mapping (the key's scalar content).
+    /// The value of this key of a mapping (the key's scalar content).
     Key(Cow<'static, str>),
-    /// The item with this index of a list.
+    /// The item of a list at this index.
     Index(usize),
 }
 
-/// One change: set (replace or add) the scalar `key` in the mapping that `path` leads to (in the first
-/// document).
+/// One edit: sets (replaces or adds) the scalar `key` in the mapping at `path` in the first document.
 ///
-/// * Setting a key to the text it has already leaves its bytes alone, whatever its quotes.
-/// * A replaced value in double quotes keeps them; any other is written in single quotes, or in double quotes
-///   with escapes where a single line cannot carry it.
-/// * An added key stands behind the first run of scalars, so in front of nested lists, and in front of
-///   everything when the mapping starts with a list or mapping. In a JSON text it is written as JSON.
-/// * No mapping is made: a queue that the text does not hold (such as a `root` that yunikorn-core would put
-///   above the others) cannot be given a key.
+/// * An edit that sets the current value leaves the bytes unchanged, including the quotes.
+/// * A replaced value keeps its double quotes. All other values are written in single quotes, or in double
+///   quotes with escapes if a single line cannot hold them.
+/// * A new key is added after the first run of scalars, before nested lists, or at the start if the
+///   mapping begins with a list or mapping. In a JSON document it is written as JSON.
+/// * An edit does not create mappings. It cannot set a key of a queue that is not in the text, such as the
+///   `root` that yunikorn-core adds above the other queues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    /// From the document's root to the mapping.
+    /// Path from the root of the document to the mapping.
     pub path: Vec<Step>,
     /// The key in that mapping.
     pub key: String,
@@ -50,14 +46,14 @@ pub struct Edit {
     pub value: String,
 }
 
-/// Applies the edits and reads the result again: only the named values differ, or it refuses.
+/// Applies the edits, and proves that only the requested values changed.
 ///
-/// Paths are followed in the text as given: edits do not see each other. Two edits of one key must agree. The
-/// time taken grows with the text and with the edits, not with their product.
+/// All paths refer to the original text; edits do not see each other. Two edits of the same key must agree.
+/// The time is linear in the size of the text plus the number of edits.
 ///
 /// # Errors
-/// [`super::EDIT`] when an edit cannot be made alone: the path leads nowhere, the value is no scalar, the key
-/// stands twice, or an anchor or alias shares the place. And the errors of [`parse_in`].
+/// [`super::EDIT`] if an edit cannot be made in isolation: the path does not exist, the value is not a
+/// scalar, the key appears twice, or an anchor or alias shares the node. Also the errors of [`parse_in`].
 pub fn apply(text: &str, edits: &[Edit]) -> Result<String, Diagnostic> {
     if edits.is_empty() {
         return Ok(text.to_owned());
@@ -67,20 +63,20 @@ pub fn apply(text: &str, edits: &[Edit]) -> Result<String, Diagnostic> {
     Ok(result)
 }
 
-/// The tree that a text should have.
+/// The expected tree of an edited text.
 #[derive(Debug)]
 pub struct Proof<'t> {
     expected: NodeIn<'t>,
 }
 
-/// Applies the edits for a caller that reads the result with the proof, and so reads it once. Nothing is
-/// proven yet.
+/// Applies the edits without proving anything yet. The caller parses the result through the returned proof,
+/// and so parses it only once.
 ///
 /// # Errors
-/// As [`apply`], but for what the proof finds.
+/// The errors of [`apply`], except for a failed proof.
 pub fn draft<'t>(text: &'t str, edits: &[Edit]) -> Result<(String, Proof<'t>), Diagnostic> {
     let Some(mut expected) = parse_in(text)? else {
-        return Err(refuse("the text holds no YAML document").help("write at least `partitions: []`"));
+        return Err(refuse("the text contains no YAML document").help("write at least `partitions: []`"));
     };
     let mut splices = Vec::new();
     for change in changes(text, &expected, edits, &mut splices)? {
@@ -89,19 +85,19 @@ pub fn draft<'t>(text: &'t str, edits: &[Edit]) -> Result<(String, Proof<'t>), D
     Ok((spliced(text, splices), Proof { expected }))
 }
 
-/// Returns the edits that cannot be made, each looked at alone: their indexes, and why.
+/// Returns the indexes of the edits that cannot be made, each tried alone, and the reasons.
 ///
 /// # Errors
-/// Those of [`parse_in`].
+/// The errors of [`parse_in`].
 pub fn refused(text: &str, edits: &[Edit]) -> Result<Vec<(usize, Diagnostic)>, Diagnostic> {
     Ok(parse_in(text)?.map_or_else(Vec::new, |tree| change::refused(text, &tree, edits)))
 }
 
 impl Proof<'_> {
-    /// Reads the result: only the named values differ, or it refuses. Returns what was read.
+    /// Parses the result, proves that only the requested values changed, and returns the new tree.
     ///
     /// # Errors
-    /// [`super::EDIT`] when something else has changed.
+    /// [`super::EDIT`] if something else has changed.
     pub fn read(self, result: &str) -> Result<NodeIn<'_>, Diagnostic> {
         let found = parse_in(result).map_err(|error| error.message);
         let refusal = match found {
@@ -109,10 +105,10 @@ impl Proof<'_> {
                 None => return Ok(found),
                 Some(node) => refuse("the edit would change more than it should").at(node.span),
             },
-            Ok(None) => refuse("the edit would leave no YAML document"),
-            Err(message) => refuse(format!("the edit would break the text ({message})")),
+            Ok(None) => refuse("the edit would leave an empty document"),
+            Err(message) => refuse(format!("the edit would make the text invalid ({message})")),
         };
-        Err(refusal.help("make this change in the text by hand, or write this part of it more plainly"))
+        Err(refusal.help("make this change by hand, or simplify this part of the text"))
     }
 }
 
@@ -123,7 +119,7 @@ fn refuse(message: impl Into<String>) -> Diagnostic {
 /// A key with its value.
 type Pair<'t> = (NodeIn<'t>, NodeIn<'t>);
 
-/// A piece of the text and what stands there instead.
+/// A part of the text and its replacement.
 #[derive(Debug)]
 struct Splice {
     span: Span,
@@ -136,7 +132,7 @@ impl Splice {
     }
 }
 
-/// Returns the text with all splices made. Insertions at one position keep their order.
+/// Applies the splices. Insertions at the same position keep their order.
 fn spliced(text: &str, mut splices: Vec<Splice>) -> String {
     splices.sort_by_key(|splice| splice.span);
     let (mut result, mut done) = (String::with_capacity(text.len()), 0);
@@ -148,8 +144,8 @@ fn spliced(text: &str, mut splices: Vec<Splice>) -> String {
     result + text.get(done..).unwrap_or_default()
 }
 
-/// Returns the first node of `expected` that reads differently in `found`: another kind, content or style.
-/// Spans do not count.
+/// Returns the first node of `expected` that differs from `found` in kind, content or style. Spans are
+/// ignored.
 fn difference<'e, 't>(expected: &'e NodeIn<'t>, found: &NodeIn<'_>) -> Option<&'e NodeIn<'t>> {
     match (&expected.kind, &found.kind) {
         (KindIn::Sequence(items), KindIn::Sequence(others)) if items.len() == others.len() => {
@@ -165,7 +161,7 @@ fn difference<'e, 't>(expected: &'e NodeIn<'t>, found: &NodeIn<'_>) -> Option<&'
     }
 }
 
-/// Returns the path as people write it: `partitions[0].queues[1]`.
+/// Formats a path as in `partitions[0].queues[1]`.
 fn shown(path: &[Step]) -> String {
     let mut shown = String::new();
     for step in path {
@@ -227,7 +223,7 @@ mod tests {
             ("{a, b: 1}", "{a: 'n', b: 1}"),
             ("{\"a\":\"x\"}", "{\"a\":\"n\"}"),
             ("{\"a\":1}", "{\"a\":\"n\"}"),
-            // It is that text already.
+            // The value is already set.
             ("a: n # c\n", "a: n # c\n"),
             ("a: \"n\"\n", "a: \"n\"\n"),
             ("a: &x n\nb: *x\n", "a: &x n\nb: *x\n"),
@@ -272,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn adds_behind_an_empty_value_in_braces() {
+    fn adds_after_an_empty_value_in_braces() {
         for (text, expected) in
             [("{b: }", "{b: , a: 'n' }"), ("{b}", "{b , a: 'n'}"), ("{b: , l: []}", "{b: , a: 'n' , l: []}")]
         {
@@ -299,21 +295,21 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_shared_or_unclear() {
+    fn shared_or_unclear_place_is_refused() {
         for (text, path, message) in [
-            ("", "", "the text holds no YAML document"),
+            ("", "", "the text contains no YAML document"),
             ("a: [", "", "this `[` is never closed"),
             ("a: [x]", "", "`a` in the document is not a scalar"),
-            ("a: x\na: y", "", "the key `a` stands twice"),
-            ("b:", "b", "`b` is no mapping that can be edited"),
-            ("b: {}", "c", "`c` is no mapping that can be edited"),
-            ("b: [{}]", "b/1", "`b[1]` is no mapping that can be edited"),
-            ("b: {}", "b/1", "`b[1]` is no mapping that can be edited"),
-            ("[b: x]", "0", "`[0]` is no mapping that can be edited"),
-            ("a: &x y\nb: *x", "", "the value of `a` in the document carries an anchor"),
-            ("b: &x {c: d}\ne: *x", "b", "`b` is in a part of the text that is used in several places"),
-            ("b: &x {c: d}\ne: *x", "e", "`e` is in a part of the text that is used in several places"),
-            ("b: &x {c: {d: e}}\nf: {<<: *x}", "f/c", "`f.c` is no mapping that can be edited"),
+            ("a: x\na: y", "", "the key `a` appears twice"),
+            ("b:", "b", "`b` is not a mapping that can be edited"),
+            ("b: {}", "c", "`c` is not a mapping that can be edited"),
+            ("b: [{}]", "b/1", "`b[1]` is not a mapping that can be edited"),
+            ("b: {}", "b/1", "`b[1]` is not a mapping that can be edited"),
+            ("[b: x]", "0", "`[0]` is not a mapping that can be edited"),
+            ("a: &x y\nb: *x", "", "the value of `a` in the document has an anchor"),
+            ("b: &x {c: d}\ne: *x", "b", "`b` is in a part of the text that an alias repeats"),
+            ("b: &x {c: d}\ne: *x", "e", "`e` is in a part of the text that an alias repeats"),
+            ("b: &x {c: {d: e}}\nf: {<<: *x}", "f/c", "`f.c` is not a mapping that can be edited"),
         ] {
             assert_eq!(edited(text, &[(path, "a", "n")]).unwrap_err(), message, "{text:?}");
         }

@@ -1,4 +1,4 @@
-//! Properties of every edit of every text: on the samples, and on random texts and edits.
+//! Properties of all edits, tested on the samples and on random texts and edits.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::{EDIT, Edit, Step, apply};
 use crate::yaml::samples::samples;
 use crate::yaml::{Kind, Node, Style, parse};
 
-/// The paths of all mappings in the tree.
+/// Returns the paths of all mappings in the tree.
 fn mappings(node: &Node) -> Vec<(Vec<Step>, &Node)> {
     let mut found = Vec::new();
     let mut open = vec![(Vec::new(), node)];
@@ -31,8 +31,7 @@ fn mappings(node: &Node) -> Vec<(Vec<Step>, &Node)> {
     found
 }
 
-/// Every leaf of the tree, in order, as text: its path and its content. Written apart from the code under
-/// test.
+/// Collects the path and content of every leaf in order. Shares no code with the module under test.
 fn leaves(node: &Node, path: &str, found: &mut Vec<(String, String)>) {
     match &node.kind {
         Kind::Scalar { value, style } => found.push((path.to_owned(), format!("{style:?} {value}"))),
@@ -59,7 +58,7 @@ fn shown(path: &[Step], key: &str) -> String {
     path.iter().map(step).collect::<String>() + "/" + key
 }
 
-/// The edits did what they say and nothing else.
+/// Checks that the edits set their values and changed nothing else.
 fn check(text: &str, edits: &[Edit], result: &str) {
     let (mut before, mut after) = (Vec::new(), Vec::new());
     leaves(&parse(text).unwrap().unwrap(), "", &mut before);
@@ -69,7 +68,7 @@ fn check(text: &str, edits: &[Edit], result: &str) {
     for (path, value) in &wanted {
         let found: Vec<_> = after.iter().filter(|(found, _)| found == path).map(|(_, leaf)| leaf).collect();
         let [leaf] = found.as_slice() else {
-            panic!("{path} is {found:?}, and should be {value:?} in\n{result}")
+            panic!("expected {value:?} at {path}, found {found:?} in\n{result}")
         };
         let found = leaf.split_once(' ').map(|(_, found)| found);
         assert_eq!(found, Some(value.as_str()), "{path}\n{result}");
@@ -79,7 +78,7 @@ fn check(text: &str, edits: &[Edit], result: &str) {
     assert_eq!(before, after, "{edits:?}\n{text}\n--\n{result}");
 }
 
-/// Returns the number of lines that the result lost and won, seen from the first to the last difference.
+/// Returns the numbers of lines removed and added between the first and the last difference.
 fn changed_lines(text: &str, result: &str) -> (usize, usize) {
     let [old, new] =
         [text, result].map(|text| text.trim_start_matches('\u{feff}').lines().collect::<Vec<_>>());
@@ -105,7 +104,7 @@ fn edit_everywhere(text: &str) -> usize {
                 Ok(result) => result,
                 Err(refusal) => {
                     let known =
-                        ["stands twice", "is not a scalar"].iter().any(|end| refusal.message.ends_with(end));
+                        ["appears twice", "is not a scalar"].iter().any(|end| refusal.message.ends_with(end));
                     let known = known || text.contains('&');
                     assert!(refusal.code == EDIT && known, "{refusal}\n{text}");
                     continue;
@@ -121,7 +120,7 @@ fn edit_everywhere(text: &str) -> usize {
             if flow {
                 assert!(lost <= 2 && won <= 2, "{text}\n--\n{result}");
             } else {
-                // In front of `- queues:` the new key takes the dash's line.
+                // Before `- queues:` the new key takes the line of the dash.
                 let moved = (lost, won) == (written + 1, 2) && !starts_line(text, node.span.start);
                 assert!((lost, won) == (written, 1) || moved, "{text}\n--\n{result}");
             }
@@ -141,7 +140,7 @@ fn samples_keep_all_but_the_edited_lines() {
                 made += edit_everywhere(&crlf);
             }
         }
-        // A ConfigMap holds the configuration in a string.
+        // A ConfigMap holds the configuration as a string.
         let mut found = Vec::new();
         leaves(&tree, "", &mut found);
         let held = found.iter().filter_map(|(_, leaf)| leaf.strip_prefix("Literal "));
@@ -152,7 +151,7 @@ fn samples_keep_all_but_the_edited_lines() {
     assert!(made > 2_000, "the samples hold more mappings than {made}");
 }
 
-/// A mapping, a key and a value: resolved against the text's tree.
+/// A mapping, a key and a value, resolved against the tree of the text.
 type Choice = (prop::sample::Index, prop::sample::Index, String);
 
 fn choices() -> impl Strategy<Value = Vec<Choice>> {
@@ -169,7 +168,7 @@ fn edits(tree: &Node, choices: Vec<Choice>) -> Vec<Edit> {
     let mut edits: Vec<Edit> = Vec::new();
     for (mapping, key, value) in choices {
         let (path, node) = mapping.get(&mappings);
-        // Keys of scalars, and two that are mostly new.
+        // Keys of scalars, and two that are usually new.
         let pairs = node.as_mapping().unwrap().iter();
         let scalars = pairs.filter(|(_, value)| matches!(value.kind, Kind::Scalar { .. }));
         let mut keys: Vec<_> = scalars.filter_map(|(key, _)| key.as_scalar()).collect();
@@ -190,7 +189,7 @@ fn is_scalar(tree: &Node, edit: &Edit) -> bool {
 }
 
 proptest! {
-    /// Without anchors and explicit keys, every edit of a scalar is made.
+    /// Without anchors and explicit keys, every edit of a scalar succeeds.
     #[test]
     fn plain_texts_take_every_edit(text in texts(false), choices in choices()) {
         let tree = parse(&text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
@@ -203,7 +202,7 @@ proptest! {
         prop_assert_eq!(apply(&result, &edits), Ok(result));
     }
 
-    /// With them, an edit is made or refused, and never half made.
+    /// With them, an edit succeeds or is refused, but is never partially applied.
     #[test]
     fn shared_texts_are_edited_or_refused(text in texts(true), choices in choices()) {
         let Ok(Some(tree)) = parse(&text) else { return Err(TestCaseError::reject("not YAML")) };
@@ -214,9 +213,9 @@ proptest! {
         }
     }
 
-    /// Whatever the bytes are, the answer is a text or an error.
+    /// Any input gives a text or an error.
     #[test]
-    fn any_text_is_survived(text in "[ \\-:?\\[\\]{},#&*!|>'\"%@a\n\r\t\u{85}\u{feff}]{0,40}", key in "[ab]") {
+    fn any_text_gives_a_result(text in "[ \\-:?\\[\\]{},#&*!|>'\"%@a\n\r\t\u{85}\u{feff}]{0,40}", key in "[ab]") {
         let edit = Edit { path: vec![], key, value: "x".to_owned() };
         if let Ok(result) = apply(&text, std::slice::from_ref(&edit)) {
             check(&text, &[edit], &result);
@@ -225,7 +224,7 @@ proptest! {
 }
 
 #[test]
-fn the_style_of_what_is_replaced_is_kept_only_if_double() {
+fn only_double_quotes_are_kept() {
     for (text, style) in
         [("a: \"x\"", Style::DoubleQuoted), ("a: x", Style::SingleQuoted), ("a: |\n  x", Style::SingleQuoted)]
     {

@@ -1,8 +1,8 @@
-//! Texts for the proofs: any tree, written as people write YAML, in one of many ways.
+//! Random texts for the proofs: any tree, formatted as people format YAML.
 
 use proptest::prelude::*;
 
-/// A tree to write, and the dice that decide how.
+/// A tree, and random numbers that select the formatting.
 #[derive(Debug, Clone)]
 enum Shape {
     Scalar,
@@ -19,12 +19,12 @@ fn shapes() -> impl Strategy<Value = Shape> {
     })
 }
 
-/// Writes a shape as YAML in one of many ways.
+/// Writes a tree as YAML in a random format.
 struct Writer {
     dice: u64,
     text: String,
     newline: &'static str,
-    /// True if anchors and aliases may appear: then an edit may be refused.
+    /// True to allow anchors and aliases, with which an edit can be refused.
     shared: bool,
     anchors: usize,
 }
@@ -55,7 +55,7 @@ impl Writer {
         self.text.push_str(text);
     }
 
-    /// Ends a line, with a comment behind it and lines of comments below it now and then.
+    /// Ends a line, sometimes with a comment after it and comment lines below it.
     fn end_line(&mut self, indent: usize) {
         if self.one_in(6) {
             self.push("  # why: [x");
@@ -82,7 +82,7 @@ impl Writer {
         KEYS.iter().copied().cycle().skip(first).take(count).collect()
     }
 
-    /// A value in one line, behind `key:` or `-`.
+    /// Writes a value on one line, after `key:` or `-`.
     fn inline(&mut self, shape: &Shape) {
         if self.shared && self.anchors > 0 && self.one_in(8) {
             let alias = format!("*a{} ", self.roll(self.anchors) + 1);
@@ -116,7 +116,7 @@ impl Writer {
         }
     }
 
-    /// A value behind `key:` or `-`, with its line end. `indent` is the column of the key or dash.
+    /// Writes a value after `key:` or `-`, with its line end. `indent` is the column of the key or dash.
     fn value(&mut self, shape: &Shape, indent: usize, behind_dash: bool) {
         let step = 1 + self.roll(4);
         match shape {
@@ -210,7 +210,7 @@ impl Writer {
     }
 }
 
-/// Texts of any shape; with `shared`, also ones in which an edit may be refused.
+/// Generates texts of all shapes. With `shared`, some contain anchors, which can make an edit fail.
 pub(super) fn texts(shared: bool) -> impl Strategy<Value = String> {
     (prop::collection::vec(shapes(), 0..5), 1_u64.., any::<bool>()).prop_map(move |(items, dice, crlf)| {
         let newline = if crlf { "\r\n" } else { "\n" };

@@ -1,11 +1,11 @@
-//! Anchors, and the copies that aliases make.
+//! Anchors and aliases.
 
 use super::{Read, Reader, ends_line, is_gap, syntax, too_large, unsure};
 use crate::diag::Span;
 use crate::yaml::{KindIn, MAX_DEPTH, Mark, NodeIn};
 
 impl<'t> Reader<'t> {
-    /// Reads the node behind the anchor that is here.
+    /// Reads an anchor and its node.
     pub(super) fn anchored(&mut self, min: usize, fresh: bool) -> Read<NodeIn<'t>> {
         self.named(|reader| {
             let end = reader.at;
@@ -26,32 +26,32 @@ impl<'t> Reader<'t> {
             return self.empty(end);
         }
         if fresh && self.column() < min {
-            let help = "indent the list, or write the anchor behind the key";
-            return Err(unsure(Span::new(end, end), "an anchor above a list that is indented less", help));
+            let help = "indent the list, or write the anchor after the key";
+            return Err(unsure(Span::new(end, end), "an anchor above a less indented list", help));
         }
         self.check_root_anchor(min)?;
         self.content(min, true)
     }
 
-    /// Refuses what ends the root, which then is nothing but its anchor.
+    /// Refuses an anchored root that ends before it has content.
     fn check_root_anchor(&self, min: usize) -> Read<()> {
         let ends = min == 0 && matches!(self.peek(), b',' | b']' | b'}' | b'&' | b'*');
         if ends { Err(self.behind_root()) } else { Ok(()) }
     }
 
-    /// Reads the node in brackets behind the anchor that is here.
+    /// Reads an anchor and its node in brackets.
     pub(super) fn flow_anchored(&mut self) -> Read<NodeIn<'t>> {
         self.named(|reader| {
             reader.skip_whitespace();
             if ends_line(reader.peek()) || matches!(reader.peek(), b',' | b']' | b'}' | b'#') {
-                let help = "write the value directly behind the anchor";
-                return Err(unsure(reader.here(0), "an anchor with nothing behind it in brackets", help));
+                let help = "write the value directly after the anchor";
+                return Err(unsure(reader.here(0), "an anchor without a value in brackets", help));
             }
             reader.flow_node()
         })
     }
 
-    /// Reads the anchor that is here and then the node by `read`.
+    /// Reads an anchor, and then its node with `read`.
     fn named(&mut self, read: impl FnOnce(&mut Self) -> Read<NodeIn<'t>>) -> Read<NodeIn<'t>> {
         let start = self.at;
         let name = self.name()?;
@@ -65,14 +65,14 @@ impl<'t> Reader<'t> {
         node.span = span;
         node.shared = true;
         node.mark = Some(Box::new(Mark::Anchor(name.to_owned())));
-        // Within the node the same name may have been given again, and then the later one counts.
+        // The node may contain the same anchor again; then the later one wins.
         if let Some(open @ None) = self.anchors.get_mut(name) {
             *open = Some(node.clone());
         }
         Ok(node)
     }
 
-    /// Copies the node that the alias that is here stands for.
+    /// Copies the node that an alias refers to.
     pub(super) fn alias(&mut self) -> Read<NodeIn<'t>> {
         let start = self.at;
         let name = self.name()?;
@@ -84,26 +84,26 @@ impl<'t> Reader<'t> {
                 self.copied += nodes;
                 self.nodes += nodes;
                 if self.depth + levels > MAX_DEPTH || self.nodes > self.most {
-                    let message = "the copy of this alias makes the text too deep or too large";
+                    let message = "expanding this alias makes the text too deep or too large";
                     return Err(too_large(span, message));
                 }
                 copy.mark = Some(Box::new(Mark::Alias(name.to_owned())));
                 Ok(copy)
             }
             Some(None) => {
-                let help = "write out what it should stand for";
-                Err(unsure(span, "an alias within the node of its anchor", help))
+                let help = "write the value itself instead of the alias";
+                Err(unsure(span, "an alias inside its own anchor", help))
             }
             None => {
                 let help = format!(
-                    "write `&{name}` in front of what it should stand for, or put text that begins with `*` in quotes"
+                    "write `&{name}` before the value that it refers to, or quote text that begins with `*`"
                 );
-                Err(syntax(span, format!("nothing above has the anchor `{name}`"), &help))
+                Err(syntax(span, format!("the anchor `{name}` is not defined above"), &help))
             }
         }
     }
 
-    /// Reads the name behind `&` or `*`.
+    /// Reads the name after `&` or `*`.
     fn name(&mut self) -> Read<&'t str> {
         let start = self.at;
         self.at += 1;
@@ -114,22 +114,22 @@ impl<'t> Reader<'t> {
         let next = self.peek();
         if name.is_empty() {
             let shown = self.slice(start, start + 1);
-            let help = format!("put the text in quotes: `\"{shown}\"`");
+            let help = format!("quote the text: `\"{shown}\"`");
             return Err(syntax(
                 Span::new(start, start + 1),
-                format!("`{shown}` has no name behind it"),
+                format!("`{shown}` is not followed by a name"),
                 &help,
             ));
         }
         if !(is_gap(next) || matches!(next, b',' | b']' | b'}')) {
-            let help = "use letters, digits, `_` and `-`, with a space behind; put text that begins with `&` or `*` in quotes";
+            let help = "use letters, digits, `_` and `-`, followed by a space, or quote text that begins with `&` or `*`";
             return Err(unsure(self.rest_of_line(), "this name of an anchor or alias", help));
         }
         Ok(name)
     }
 }
 
-/// Gives a copy the span of its alias. Returns the number of nodes in it, and of levels of collections.
+/// Sets the span of a copy to its alias. Returns its number of nodes and its depth.
 fn relocate(node: &mut NodeIn<'_>, span: Span) -> (usize, usize) {
     node.span = span;
     node.shared = true;

@@ -1,13 +1,13 @@
-//! Nodes that indentation structures.
+//! Nodes structured by indentation.
 
 use super::{Problem, Read, Reader, ends_line, is_gap, syntax, unsure};
-use crate::diag::{Span, quoted};
+use crate::diag::{Span, plural, quoted};
 use crate::yaml::{KindIn, NodeIn, Style};
 
-/// The longest key, with what stands between it and its colon.
+/// Maximum length of a key and the text before its colon.
 const MAX_KEY: usize = 1_024;
 
-/// The indicator that a node stands behind.
+/// The indicator before a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behind {
     Key,
@@ -16,14 +16,14 @@ pub(super) enum Behind {
 }
 
 impl<'t> Reader<'t> {
-    /// Reads the node behind an indicator. On lines of its own it stands at column `min` or further right,
-    /// but for the dashes of a list, which may stand below the start of their key.
+    /// Reads the node after an indicator. On a separate line, it must be at column `min` or further right,
+    /// except that the dashes of a list may be in the column of their key.
     pub(super) fn block(&mut self, min: usize, behind: Behind) -> Read<NodeIn<'t>> {
         let start = self.at;
         self.skip_spaces();
         if self.peek() == b'\t' {
             if behind == Behind::Dash {
-                return Err(unsure(self.here(1), "a tab behind `-`", "write a space"));
+                return Err(unsure(self.here(1), "a tab after `-`", "write a space"));
             }
             self.skip_whitespace();
         }
@@ -38,7 +38,7 @@ impl<'t> Reader<'t> {
         self.content(min, fresh)
     }
 
-    /// A value that is not written, at the place where it could be.
+    /// Returns a missing value, with its position.
     pub(super) fn empty(&mut self, at: usize) -> Read<NodeIn<'t>> {
         let span = Span::new(at, at);
         self.count(1, span)?;
@@ -55,7 +55,7 @@ impl<'t> Reader<'t> {
         self.peek() == b'-' && is_gap(self.next())
     }
 
-    /// Reads the node that begins here, and moves to the content behind it. `fresh`: a list or mapping may
+    /// Reads the node that begins here and moves to the next content. With `fresh`, a list or mapping may
     /// begin here.
     pub(super) fn content(&mut self, min: usize, fresh: bool) -> Read<NodeIn<'t>> {
         let start = self.at;
@@ -85,7 +85,7 @@ impl<'t> Reader<'t> {
         Ok(node)
     }
 
-    /// Returns whether no node can begin with what is next, in lines.
+    /// Returns whether the next character cannot begin a node outside brackets.
     fn is_reserved(&self) -> bool {
         match self.peek() {
             b'?' | b':' => is_gap(self.next()),
@@ -93,27 +93,26 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The refusal of what begins no node.
+    /// Reports a character that cannot begin a node.
     pub(super) fn no_content(&self) -> Problem {
         let here = self.character();
         let shown = quoted(self.slice(here.start, here.end));
-        let help =
-            format!("put text that begins with {shown} in quotes, and write everything else without it");
+        let help = format!("quote text that begins with {shown}, or remove {shown}");
         let what = match self.peek() {
             b'!' => "a tag",
             b'%' => "a directive",
-            b'?' => "`?` in front of a key",
+            b'?' => "`?` before a key",
             b':' => "`:` without a key",
             b'\t' => "a tab",
-            b'|' | b'>' => "a key that is a block of text",
-            b'&' | b'*' | b'[' | b'{' => "a key that has an anchor or is no plain text",
+            b'|' | b'>' => "a key that is a block scalar",
+            b'&' | b'*' | b'[' | b'{' => "a key that has an anchor or is not plain text",
             _ => return syntax(here, format!("a value cannot begin with {shown}"), &help),
         };
         unsure(here, what, &help)
     }
 
-    /// Moves to the next content behind a node that must be the last on its line. Behind the root, a comma or
-    /// a closing bracket ends the document.
+    /// Moves to the next content after a node that must be the last on its line. After the root, a comma or a
+    /// closing bracket ends the document.
     pub(super) fn end_line(&mut self, min: usize) -> Read<()> {
         self.skip_whitespace();
         if ends_line(self.peek()) || self.peek() == b'#' {
@@ -126,28 +125,28 @@ impl<'t> Reader<'t> {
         Err(self.misplaced(min))
     }
 
-    /// The refusal of what stands behind a complete node on its line.
+    /// Reports text after a complete node on the same line.
     pub(super) fn misplaced(&self, min: usize) -> Problem {
-        // Behind a value of several lines it may stand so far left that it ends the document's root for Go.
+        // After a value of several lines, Go may take text further left as the end of the root.
         if min == 0 || self.column() < min {
             return self.behind_root();
         }
         if self.peek() == b':' {
             return syntax(
                 self.here(1),
-                "a second `:` makes no key here",
-                "put the value in quotes, or write the inner key on a line of its own with more indentation",
+                "a second `:` is not allowed here",
+                "quote the value, or write the inner key on the next line with more indentation",
             );
         }
         syntax(
             self.rest_of_line(),
-            "this stands behind a complete value",
-            "put the whole value in quotes, or begin a new line",
+            "unexpected text after a complete value",
+            "quote the whole value, or begin a new line",
         )
     }
 
-    /// Returns whether a colon comes next that makes a key of what stands in front of it; then moves to the
-    /// colon. With `close` it needs no space behind it where it follows at once.
+    /// Moves to the next colon if it makes a key of the preceding text, and returns whether it does. With
+    /// `close`, a colon directly after that text needs no space after it.
     pub(super) fn colon(&mut self, close: bool) -> bool {
         let end = self.at;
         self.skip_whitespace();
@@ -158,7 +157,8 @@ impl<'t> Reader<'t> {
         found
     }
 
-    /// Checks the key that began at `start`, on the line that began at `line`. The reader is at its colon.
+    /// Checks the key that began at `start`, on the line that began at `line`. The reader is at the key's
+    /// colon.
     pub(super) fn check_key(&self, start: usize, line: usize) -> Read<()> {
         if self.line != line {
             return Err(self.broken_key(start));
@@ -170,16 +170,16 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// The refusal of a key that does not stand on one line with its colon.
+    /// Reports a key that is not on one line with its colon.
     pub(super) fn broken_key(&self, start: usize) -> Problem {
         let help = "write the key and its colon on one line, or close the quote or bracket above";
-        syntax(Span::new(start, self.at), "a key of more than one line", help)
+        syntax(Span::new(start, self.at), "a key spans more than one line", help)
     }
 
-    /// Reads the list whose first dash is here.
+    /// Reads the list that begins with this dash.
     fn sequence(&mut self, min: usize, fresh: bool) -> Read<NodeIn<'t>> {
         if !fresh {
-            let help = "begin the list on a new line, or put text that begins with `-` in quotes";
+            let help = "begin the list on a new line, or quote text that begins with `-`";
             return Err(syntax(self.here(1), "a list cannot begin on the line of its key", help));
         }
         self.check_anchor_line()?;
@@ -188,7 +188,7 @@ impl<'t> Reader<'t> {
 
     fn dashes(&mut self, min: usize) -> Read<NodeIn<'t>> {
         let (start, column, base) = (self.at, self.column(), self.items.len());
-        // The dashes of a list may stand below the start of their key; what is in it stands further right.
+        // The dashes of a list may be in the column of their key; the items are further right.
         let below = column < min;
         let mut end;
         loop {
@@ -213,18 +213,22 @@ impl<'t> Reader<'t> {
         Ok(NodeIn::new(KindIn::Sequence(items), span))
     }
 
-    /// The refusal of a line that continues nothing.
+    /// Reports a line that continues nothing.
     fn misindented(&self, what: &str, column: usize) -> Problem {
         let message = match self.column() {
             found if found > column => {
-                format!("this line has {found} spaces in front of it, the {what} above have {column}")
+                format!("this line is indented by {}, the {what} above by {column}", plural(found, "space"))
             }
-            _ => "this line is no item of the list above".to_owned(),
+            _ => "this line is not an item of the list above".to_owned(),
         };
         if matches!(self.peek(), b'|' | b'>') {
             return self.no_content();
         }
-        syntax(self.rest_of_line(), message, "give the lines of one list or mapping the same indentation")
+        syntax(
+            self.rest_of_line(),
+            message,
+            "indent all lines of a list or mapping by the same number of spaces",
+        )
     }
 
     /// Reads the mapping whose first key begins at `start`. The reader is at the colon.
@@ -233,12 +237,11 @@ impl<'t> Reader<'t> {
         self.deeper(|reader| reader.pairs(start, key))
     }
 
-    /// Checks that no anchor stands on the line on which a list or mapping begins: it would be that of the
-    /// first key.
+    /// Refuses an anchor on the line that begins a list or mapping. It would be the anchor of the first key.
     fn check_anchor_line(&self) -> Read<()> {
         if self.anchor_line == Some(self.line) {
-            let help = "write it on a line of its own above the list or mapping, or remove it";
-            return Err(unsure(Span::new(self.line, self.at), "an anchor in front of a key or dash", help));
+            let help = "write it on a separate line above the list or mapping, or remove it";
+            return Err(unsure(Span::new(self.line, self.at), "an anchor before a key or dash", help));
         }
         Ok(())
     }
@@ -266,14 +269,14 @@ impl<'t> Reader<'t> {
         Ok(NodeIn::new(KindIn::Mapping(pairs), span))
     }
 
-    /// Reads a key that must be here, up to its colon.
+    /// Reads a key, which must be here, up to its colon.
     pub(super) fn key(&mut self) -> Read<NodeIn<'t>> {
         let (start, line) = (self.at, self.line);
         let key = match self.peek() {
             b'"' | b'\'' => self.quoted()?,
             b'-' if is_gap(self.next()) => {
-                let help = "give it the indentation of the list that it belongs to, or remove the dash";
-                return Err(syntax(self.here(1), "a list item stands where a key is expected", help));
+                let help = "indent it like the other items of its list, or remove the dash";
+                return Err(syntax(self.here(1), "expected a key, found a list item", help));
             }
             b'&' | b'*' | b'[' | b'{' | b'|' | b'>' => return Err(self.no_content()),
             _ if self.is_reserved() => return Err(self.no_content()),
@@ -289,14 +292,14 @@ impl<'t> Reader<'t> {
         Ok(key)
     }
 
-    /// The refusal of a line that should be `key: value` and is not.
+    /// Reports a line without the expected `key: value`.
     fn no_colon(&self, start: usize) -> Problem {
         let line = self.slice(start, self.text.len()).split(['\n', '\r']).next().unwrap_or_default();
         let span = Span::new(start, start + line.trim_end_matches([' ', '\t']).len());
         let help = match line.split_once(':') {
-            Some((_, rest)) if !rest.starts_with([' ', '\t']) => "write a space behind the colon",
+            Some((_, rest)) if !rest.starts_with([' ', '\t']) => "write a space after the colon",
             _ => "write `key: value`, or indent the line if it continues the value above",
         };
-        syntax(span, "a key with a colon and a space is expected here", help)
+        syntax(span, "expected a key followed by a colon and a space", help)
     }
 }

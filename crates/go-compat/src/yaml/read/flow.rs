@@ -6,7 +6,7 @@ use crate::diag::Span;
 use crate::yaml::{KindIn, NodeIn, Style};
 
 impl<'t> Reader<'t> {
-    /// Reads the list or mapping whose bracket is here.
+    /// Reads the list or mapping that begins with this bracket.
     pub(super) fn flow(&mut self) -> Read<NodeIn<'t>> {
         self.deeper(|reader| match reader.peek() {
             b'[' => reader.flow_sequence(),
@@ -44,8 +44,7 @@ impl<'t> Reader<'t> {
         Ok(NodeIn::new(KindIn::Mapping(self.pairs.split_off(base)), span))
     }
 
-    /// Reads part after part, each by `part`, from the bracket that is here to the closing one. Returns where
-    /// all of it stands.
+    /// Reads all parts with `part`, from this bracket to the closing one. Returns the span of the whole.
     fn flow_parts(&mut self, close: u8, part: impl Fn(&mut Self, usize) -> Read<()>) -> Read<Span> {
         let open = self.at;
         self.at += 1;
@@ -64,9 +63,8 @@ impl<'t> Reader<'t> {
                 }
                 next if next != close => {
                     let bracket = self.slice(open, open + 1);
-                    let message =
-                        format!("a comma or the end of the `{bracket}` is missing in front of this");
-                    let help = "write a comma, close the bracket, or put the text in quotes";
+                    let message = format!("expected a comma or the end of the `{bracket}`");
+                    let help = "write a comma, close the bracket, or quote the text";
                     return Err(syntax(self.rest_of_line(), message, help));
                 }
                 _ => {}
@@ -78,7 +76,7 @@ impl<'t> Reader<'t> {
         Ok(span)
     }
 
-    /// Moves over spaces, line breaks and comments in the bracket that opened at `open`.
+    /// Skips spaces, line breaks and comments in the bracket that opened at `open`.
     fn flow_space(&mut self, open: usize) -> Read<()> {
         loop {
             self.skip_whitespace();
@@ -102,16 +100,15 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Reads a node and, if a colon makes a key of it, its value. Behind a brace that is open it is always a
-    /// key.
+    /// Reads a node and, if a colon makes it a key, its value. In an open brace it is always a key.
     fn flow_entry(&mut self, open: usize) -> Read<(NodeIn<'t>, Option<NodeIn<'t>>)> {
         let braces = self.byte(open) == b'{';
         let (start, line) = (self.at, self.line);
         let key = self.flow_node()?;
         let colon = self.colon(key.style() != Some(Style::Plain));
         if (colon || braces) && (key.shared || key.as_scalar().is_none()) {
-            let what = "a key that has an anchor or is no plain text";
-            let help = "write the key as plain text, and put a template such as `{{ name }}` in quotes";
+            let what = "a key that has an anchor or is not plain text";
+            let help = "write the key as plain text, or quote a template such as `{{ name }}`";
             return Err(unsure(Span::new(start, self.at), what, help));
         }
         if !colon {
@@ -134,15 +131,13 @@ impl<'t> Reader<'t> {
             b'"' | b'\'' => self.quoted(),
             b'[' | b'{' => self.flow(),
             b'-' if is_gap(self.next()) => {
-                let help = "separate the items by commas, without dashes";
-                Err(syntax(self.here(1), "a list with dashes within brackets", help))
+                let help = "separate the items with commas instead of dashes";
+                Err(syntax(self.here(1), "a list with dashes inside brackets", help))
             }
-            b'-' if is_flow(self.next()) => {
-                Err(unsure(self.here(1), "`-` alone in brackets", "put it in quotes"))
-            }
+            b'-' if is_flow(self.next()) => Err(unsure(self.here(1), "a lone `-` in brackets", "quote it")),
             b'|' | b'>' => {
-                let help = "put the text in quotes";
-                Err(syntax(self.here(1), "a `|` or `>` block within brackets", help))
+                let help = "quote the text";
+                Err(syntax(self.here(1), "a `|` or `>` block inside brackets", help))
             }
             b'!' | b'?' | b':' | b'%' | b'@' | b'`' | b',' | b']' | b'}' => Err(self.no_content()),
             _ => self.flow_plain(),

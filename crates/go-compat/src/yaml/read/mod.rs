@@ -1,13 +1,14 @@
-//! The reader: one pass over the text, one function for each production, without tokens or events in between.
+//! The parser: one pass over the text, with one function per production and no token or event stream.
 //!
-//! Written from the YAML 1.1 specification and from recorded answers of Go's reader. A position is a byte
-//! offset, a column is a number of bytes: only spaces, `-` and `:` stand in front of the columns that count.
+//! Written from the YAML 1.1 specification and from recorded answers of Go's parser. A position is a byte
+//! offset. A column is a number of bytes, because only spaces, `-` and `:` come before the columns that
+//! matter.
 //!
-//! * `block` reads what is structured by indentation, `flow` what is in brackets.
-//! * `scalar` reads plain, quoted and block scalars.
-//! * `anchor` reads anchors and copies nodes for aliases.
+//! * `block` parses nodes structured by indentation, `flow` nodes in brackets.
+//! * `scalar` parses plain, quoted and block scalars.
+//! * `anchor` parses anchors and copies nodes for aliases.
 
-#![allow(clippy::unnecessary_box_returns, reason = "a refusal goes into results, whose size it would make")]
+#![allow(clippy::unnecessary_box_returns, reason = "an unboxed error would enlarge every result")]
 
 mod anchor;
 mod block;
@@ -20,26 +21,26 @@ use super::{MAX_DEPTH, MAX_NODES, NodeIn, SYNTAX, TOO_LARGE, UNSURE};
 use crate::diag::{Diagnostic, Span};
 use block::Behind;
 
-/// A position in a text, and what was read in front of it.
+/// A position in a text, with the state of the parser.
 pub(super) struct Reader<'t> {
     text: &'t str,
-    /// The byte that is read next.
+    /// The next byte.
     at: usize,
-    /// The first byte of its line.
+    /// The first byte of the current line.
     line: usize,
-    /// True if the document has ended: at the end of the text or at `---` or `...`.
+    /// True if the document has ended, at the end of the text or at `---` or `...`.
     ended: bool,
-    /// The open collections.
+    /// The number of open collections.
     depth: usize,
-    /// All nodes so far, those of copies included.
+    /// The number of nodes so far, including copies.
     nodes: usize,
-    /// The largest number of nodes.
+    /// The maximum number of nodes.
     most: usize,
-    /// The nodes of copies.
+    /// The number of copied nodes.
     copied: usize,
-    /// The line of the last anchor with something behind it.
+    /// The line of the last anchor that something follows.
     anchor_line: Option<usize>,
-    /// The nodes with anchors; `None` while the node is read.
+    /// Nodes by anchor; `None` while the node is being parsed.
     anchors: HashMap<&'t str, Option<NodeIn<'t>>>,
     /// The items of all open lists.
     items: Vec<NodeIn<'t>>,
@@ -47,32 +48,32 @@ pub(super) struct Reader<'t> {
     pairs: Vec<(NodeIn<'t>, NodeIn<'t>)>,
 }
 
-/// The space between two places with content.
+/// The space before the next content.
 struct Gap {
-    /// The line breaks.
+    /// The number of line breaks.
     breaks: usize,
     comment: bool,
 }
 
-/// The tokens behind a document that Go's reader looks at. A key is as many.
+/// The number of tokens that Go's parser reads after a document. A key has as many.
 const TOKENS: usize = 3;
 
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// Returns whether a line ends here. 0 is the end of the text, since it cannot be in it.
+/// Returns whether a line ends here. 0 marks the end of the text, which cannot contain it.
 fn ends_line(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | 0)
 }
 
-/// Returns whether an indicator in front of this byte counts as one.
+/// Returns whether this byte may follow an indicator.
 fn is_gap(byte: u8) -> bool {
     is_space(byte) || ends_line(byte)
 }
 
 impl<'t> Reader<'t> {
-    /// Reads no more than so many nodes.
+    /// Limits the number of nodes.
     pub(super) fn new(text: &'t str, nodes: usize) -> Self {
         let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         Self {
@@ -91,7 +92,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads the first document, if there is one.
+    /// Parses the first document, if there is one.
     pub(super) fn document(mut self) -> Read<Option<NodeIn<'t>>> {
         self.find_content(0, false)?;
         if self.ended && self.peek() == b'.' {
@@ -107,22 +108,21 @@ impl<'t> Reader<'t> {
         } else {
             self.content(0, true)?
         };
-        // Go has its own limit, where nearly all nodes come from aliases.
+        // Go has a similar limit on texts that consist mainly of aliases.
         if self.nodes > 1_000 && self.copied > self.nodes / 10 * 8 {
-            return Err(too_large(root.span, "more than 8 of 10 nodes are copies that aliases make"));
+            return Err(too_large(root.span, "aliases create more than 8 of 10 nodes"));
         }
         while self.peek() != 0 {
             self.other().map_err(|problem| {
-                let what = "text behind the first document that is no YAML";
-                unsure(problem.span.unwrap_or_default(), what, "remove everything behind the first document")
+                let what = "invalid YAML after the first document";
+                unsure(problem.span.unwrap_or_default(), what, "remove everything after the first document")
             })?;
         }
         Ok(Some(root))
     }
 
-    /// Reads what stands behind a document and says nothing: another document, lines that are indented less
-    /// than the root, or brackets and commas. Go's reader looks at its first [`TOKENS`], and refuses what is
-    /// no YAML.
+    /// Parses whatever follows a document and has no effect: another document, lines indented less than the
+    /// root, or brackets and commas. Go reads the first [`TOKENS`] tokens there and refuses invalid YAML.
     fn other(&mut self) -> Read<()> {
         self.anchors.clear();
         if self.ended {
@@ -155,12 +155,11 @@ impl<'t> Reader<'t> {
         self.content(0, fresh).map(drop)
     }
 
-    /// Returns whether a comma or a closing bracket is next.
     fn at_separator(&self) -> bool {
         matches!(self.peek(), b',' | b']' | b'}')
     }
 
-    /// Returns whether a key and its colon are next, with or without dashes in front of them.
+    /// Returns whether a key and its colon come next, possibly after dashes.
     fn at_key(&mut self) -> bool {
         let (start, line) = (self.at, self.line);
         while self.at_dash() {
@@ -173,8 +172,8 @@ impl<'t> Reader<'t> {
     }
 
     fn behind_root(&self) -> Problem {
-        let help = "remove it, or write `---` on a line in front of it";
-        unsure(self.rest_of_line(), "text behind the end of the document", help)
+        let help = "remove it, or write `---` on the line before it";
+        unsure(self.rest_of_line(), "text after the end of the document", help)
     }
 
     fn byte(&self, at: usize) -> u8 {
@@ -201,49 +200,45 @@ impl<'t> Reader<'t> {
         self.at - self.line
     }
 
-    /// The span of the next `length` bytes.
+    /// Returns the span of the next `length` bytes.
     fn here(&self, length: usize) -> Span {
         Span::new(self.at, (self.at + length).min(self.text.len()))
     }
 
-    /// The span of the next character.
+    /// Returns the span of the next character.
     fn character(&self) -> Span {
         self.here(self.rest().chars().next().map_or(0, char::len_utf8))
     }
 
-    /// The span from here to the end of the line, without the spaces at its end.
+    /// Returns the span from here to the end of the line, without trailing spaces.
     fn rest_of_line(&self) -> Span {
         let line = self.rest().split(['\n', '\r']).next().unwrap_or_default();
         self.here(line.trim_end_matches([' ', '\t']).len())
     }
 
-    /// Moves behind spaces and tabs.
     fn skip_whitespace(&mut self) {
         while is_space(self.peek()) {
             self.at += 1;
         }
     }
 
-    /// Moves behind spaces.
     fn skip_spaces(&mut self) {
         while self.peek() == b' ' {
             self.at += 1;
         }
     }
 
-    /// Moves behind the line break that is next.
     fn skip_break(&mut self) {
         self.at += if self.peek() == b'\r' { 2 } else { 1 };
         self.line = self.at;
     }
 
-    /// Moves to the end of the line.
     fn skip_line(&mut self) {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         self.at += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
     }
 
-    /// Returns whether `---` or `...` is next, which ends a document at the start of a line.
+    /// Returns whether `---` or `...` is next. At the start of a line, it ends the document.
     fn at_marker(&self) -> bool {
         let next = self.peek();
         matches!(next, b'-' | b'.')
@@ -253,8 +248,8 @@ impl<'t> Reader<'t> {
             && is_gap(self.byte(self.at + 3))
     }
 
-    /// From the end of a line or a comment to the next content. `min` is the lowest column of what would
-    /// still belong to the node that was read; with `plain` a plain scalar, which may go on.
+    /// Moves from the end of a line or a comment to the next content. `min` is the lowest column that still
+    /// belongs to the current node; with `plain`, that node is a plain scalar, which can continue.
     fn next_content(&mut self, min: usize, plain: bool) -> Read<Gap> {
         let comment = self.peek() == b'#';
         if comment {
@@ -269,7 +264,7 @@ impl<'t> Reader<'t> {
         Ok(Gap { breaks: gap.breaks + 1, comment: gap.comment || comment })
     }
 
-    /// From the start of a line to the next content.
+    /// Moves from the start of a line to the next content.
     fn find_content(&mut self, min: usize, plain: bool) -> Read<Gap> {
         let mut gap = Gap { breaks: 0, comment: false };
         loop {
@@ -303,10 +298,10 @@ impl<'t> Reader<'t> {
         if empty || (plain && self.column() >= min) {
             return unsure(self.here(1), "a tab at the start of a line", help);
         }
-        syntax(self.here(1), "a tab indents this line, and YAML allows only spaces there", help)
+        syntax(self.here(1), "this line is indented with a tab, but YAML allows only spaces", help)
     }
 
-    /// Counts a node.
+    /// Counts nodes against the limit.
     fn count(&mut self, nodes: usize, span: Span) -> Read<()> {
         self.nodes += nodes;
         if self.nodes > self.most {
@@ -315,7 +310,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Reads a collection by `read`, one level deeper.
+    /// Reads a collection with `read`, one level deeper.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
         if self.depth == MAX_DEPTH {
             return Err(too_large(
@@ -330,33 +325,34 @@ impl<'t> Reader<'t> {
     }
 }
 
-// The refusals of the reader.
+// The errors of the parser.
 
-/// A refusal; boxed, because every function of the reader returns one or a node.
+/// An error, boxed because every function of the parser returns one or a node.
 type Problem = Box<Diagnostic>;
 
-/// The answer of every function of the reader.
+/// The result of every function of the parser.
 type Read<T> = Result<T, Problem>;
 
-/// A text that Go refuses, too.
+/// Reports a text that Go refuses, too.
 fn syntax(span: Span, message: impl Into<String>, help: &str) -> Problem {
     Box::new(Diagnostic::error(SYNTAX, message).at(span).help(help))
 }
 
-/// A construct that is not read alike everywhere: `what` it is, and the `plain` form to write.
+/// Reports a construct (`what`) that YAML libraries read differently, and the `plain` form to write instead.
 pub(super) fn unsure(span: Span, what: &str, plain: &str) -> Problem {
     let message = format!("{what} is read differently by different YAML libraries");
     Box::new(Diagnostic::error(UNSURE, message).at(span).help(plain))
 }
 
-/// A text beyond one of the bounds.
+/// Reports a text that exceeds a limit.
 fn too_large(span: Span, message: impl Into<String>) -> Problem {
     Box::new(Diagnostic::error(TOO_LARGE, message).at(span).help("split or shorten the configuration"))
 }
 
-/// The refusal of the first character that not every library takes, wherever it stands.
+/// Returns the error for the first character that some YAML libraries refuse.
 pub(super) fn first_odd_character(text: &str) -> Option<Problem> {
-    // Nearly all chunks are plain ASCII. `all` stops at a byte; this checks many at once.
+    // Nearly all chunks are plain ASCII. `fold` checks all bytes of a chunk at once; `all` would check one at
+    // a time.
     let plain = |byte: &u8| matches!(byte, b'\n' | b' '..=b'~');
     let all_plain = |chunk: &[u8]| chunk.iter().fold(true, |all, byte| all & plain(byte));
     let chunks = text.as_bytes().chunks(64).enumerate().filter(|(_, chunk)| !all_plain(chunk));
@@ -373,14 +369,14 @@ fn odd_character(text: &str, at: usize) -> Option<Problem> {
     let what = match character {
         '\t' => return None,
         '\r' if rest.starts_with("\r\n") => return None,
-        '\r' => "a line break CR without LF",
+        '\r' => "a CR without LF",
         '\u{85}' | '\u{2028}' | '\u{2029}' => "a line break other than LF and CR LF",
         '\u{feff}' if at == 0 => return None,
-        '\u{feff}' => "a byte order mark behind the start",
-        '\u{fffe}' | '\u{ffff}' => "a character that is none",
+        '\u{feff}' => "a byte order mark after the start of the text",
+        '\u{fffe}' | '\u{ffff}' => "a Unicode noncharacter",
         character if character.is_control() => "a control character",
         _ => return None,
     };
     let span = Span::new(at, at + character.len_utf8());
-    Some(unsure(span, what, "remove it, or write it as an escape in double quotes"))
+    Some(unsure(span, what, "remove it, or escape it in double quotes"))
 }

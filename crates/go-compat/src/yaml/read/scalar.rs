@@ -1,4 +1,4 @@
-//! Scalars without quotes.
+//! Plain, quoted and block scalars.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use super::{Problem, Read, Reader, ends_line, is_gap, is_space, syntax, unsure};
 use crate::diag::Span;
 use crate::yaml::{NodeIn, Style};
 
-/// Adds what line breaks between two lines of text mean: a space for one, else one break less.
+/// Adds the value of the line breaks between two lines: a space for one, otherwise one break less.
 fn fold(value: &mut String, breaks: usize) {
     match breaks {
         1 => value.push(' '),
@@ -15,7 +15,7 @@ fn fold(value: &mut String, breaks: usize) {
 }
 
 impl<'t> Reader<'t> {
-    /// Reads plain text in a block, or the mapping that it is the first key of.
+    /// Reads plain text outside brackets, or the mapping that it begins as the first key.
     pub(super) fn plain(&mut self, min: usize, fresh: bool) -> Read<NodeIn<'t>> {
         let start = self.at;
         let mut span = self.plain_line(false);
@@ -44,8 +44,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads the plain text on this line, up to the colon, comment, line end or, with `flow`, bracket or
-    /// comma that ends it. Its span has no spaces at the end.
+    /// Reads the plain text on this line, up to a colon, a comment, the line end or, with `flow`, a bracket
+    /// or comma. The span excludes trailing spaces.
     pub(super) fn plain_line(&mut self, flow: bool) -> Span {
         let start = self.at;
         let bytes = self.text.as_bytes().get(start..).unwrap_or_default();
@@ -101,21 +101,21 @@ impl<'t> Reader<'t> {
     fn flow_plain_line(&mut self) -> Read<Span> {
         let span = self.plain_line(true);
         match self.peek() {
-            b'?' => Err(unsure(self.here(1), "`?` in brackets", "put the text in quotes")),
+            b'?' => Err(unsure(self.here(1), "`?` in brackets", "quote the text")),
             b':' if is_flow(self.next()) => Err(unsure(
                 self.here(1),
-                "a colon right in front of a comma or bracket",
-                "write a space behind the colon",
+                "a colon directly before a comma or bracket",
+                "write a space after the colon",
             )),
             b'[' | b'{' => {
-                let help = "put the text in quotes, or write a comma in front of the bracket";
-                Err(syntax(self.here(1), "a bracket within plain text", help))
+                let help = "quote the text, or write a comma before the bracket";
+                Err(syntax(self.here(1), "a bracket inside plain text", help))
             }
             _ => Ok(span),
         }
     }
 
-    /// Moves over the line breaks in brackets or quotes to the text behind them, and counts them.
+    /// Skips the line breaks before the next text in brackets or quotes, and counts them.
     pub(super) fn breaks(&mut self) -> Read<usize> {
         let mut breaks = 0;
         while matches!(self.peek(), b'\n' | b'\r') {
@@ -132,15 +132,15 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Returns whether it is one of the characters that structure what is in brackets.
+/// Returns whether a character has a meaning inside brackets.
 pub(super) fn is_flow(byte: u8) -> bool {
     matches!(byte, b',' | b'[' | b']' | b'{' | b'}')
 }
 
-// Scalars in quotes.
+// Quoted scalars.
 
 impl<'t> Reader<'t> {
-    /// Reads a scalar in quotes. Its further lines may have any indentation.
+    /// Reads a quoted scalar. Its further lines may have any indentation.
     pub(super) fn quoted(&mut self) -> Read<NodeIn<'t>> {
         let start = self.at;
         let quote = self.peek();
@@ -164,10 +164,10 @@ impl<'t> Reader<'t> {
         Ok(NodeIn::scalar(value, style, span))
     }
 
-    /// Reads the text up to the closing quote, with escapes and several lines.
+    /// Reads the text up to the closing quote if it has escapes or several lines.
     fn composed(&mut self, start: usize, quote: u8) -> Read<String> {
         let mut value = String::new();
-        // As much of the value cannot lose spaces at its end.
+        // Length of the value that must keep its trailing spaces.
         let mut solid = 0;
         loop {
             let from = self.at;
@@ -203,7 +203,6 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads an escape.
     fn escape(&mut self, value: &mut String) -> Read<()> {
         let digits = match self.next() {
             b'\n' | b'\r' => return self.escaped_break(),
@@ -222,7 +221,7 @@ impl<'t> Reader<'t> {
         let hex = written.len() == digits && written.bytes().all(|byte| byte.is_ascii_hexdigit());
         let code = u32::from_str_radix(written, 16).ok().filter(|_| hex);
         let Some(escaped) = code.and_then(char::from_u32) else {
-            let message = format!("this escape is not {digits} hexadecimal digits of a character");
+            let message = format!("this escape needs {digits} hexadecimal digits of a valid character");
             return Err(syntax(self.here(2), message, "write the character itself"));
         };
         value.push(escaped);
@@ -253,31 +252,31 @@ impl<'t> Reader<'t> {
             }
             _ => {
                 let help = "write `\\\\` for a backslash, or use single quotes";
-                return Err(syntax(self.here(1), "YAML has no such escape", help));
+                return Err(syntax(self.here(1), "not a valid YAML escape", help));
             }
         })
     }
 
-    /// Moves over an escaped line break, which means nothing, and the spaces behind it.
+    /// Skips an escaped line break, which has no value, and the spaces after it.
     fn escaped_break(&mut self) -> Read<()> {
         let start = self.at;
         self.at += 1;
         if self.breaks()? > 1 {
             let span = Span::new(start, start + 1);
-            return Err(unsure(span, "an escaped line break in front of an empty line", "write `\\n`"));
+            return Err(unsure(span, "an escaped line break before an empty line", "write `\\n`"));
         }
         Ok(())
     }
 }
 
-/// The refusal of a quote that is never closed.
+/// Reports a quote that is never closed.
 fn unclosed(span: Span) -> Problem {
-    syntax(span, "this quote is never closed", "close it, and double a `'` within single quotes")
+    syntax(span, "this quote is never closed", "close it; inside single quotes, write `'` as `''`")
 }
 
 // Block scalars: `|` keeps line breaks, `>` folds them.
 
-/// The treatment of the line breaks at the end.
+/// The handling of trailing line breaks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Chomp {
     Strip,
@@ -298,7 +297,7 @@ impl<'t> Reader<'t> {
         let mut value = String::new();
         let mut breaks = self.empty_lines(digit.map(|digit| min - 1 + digit))?;
         let indent = digit.map_or(self.column().max(min), |digit| min - 1 + digit);
-        // True if the line above begins with a space; `None` in front of the first line.
+        // True if the previous line begins with a space; `None` before the first line.
         let mut more_indented = None;
         while self.column() == indent && self.peek() != 0 {
             let space = is_space(self.peek());
@@ -326,7 +325,7 @@ impl<'t> Reader<'t> {
         Ok(NodeIn::scalar(value, style, span))
     }
 
-    /// Reads what stands behind `|` or `>`: `+` or `-`, and a digit, in any order.
+    /// Reads the indicators after `|` or `>`: `+` or `-`, and a digit, in any order.
     fn indicators(&mut self) -> Read<(Chomp, Option<usize>)> {
         let (mut chomp, mut digit) = (Chomp::Clip, None);
         loop {
@@ -347,8 +346,8 @@ impl<'t> Reader<'t> {
             self.skip_line();
         }
         if !ends_line(self.peek()) {
-            let help = "begin the text on the next line, or put text that begins with `|` or `>` in quotes";
-            return Err(syntax(self.rest_of_line(), "this stands behind the `|` or `>` of a block", help));
+            let help = "begin the text on the next line, or quote text that begins with `|` or `>`";
+            return Err(syntax(self.rest_of_line(), "unexpected text after the `|` or `>` of a block", help));
         }
         if self.peek() != 0 {
             self.skip_break();
@@ -356,8 +355,8 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Moves over empty lines and the indentation behind them, which is not yet known for `None`. Counts the
-    /// lines.
+    /// Skips empty lines and the indentation after them, and counts the lines. `indent` is `None` if the
+    /// indentation is not known yet.
     fn empty_lines(&mut self, indent: Option<usize>) -> Read<usize> {
         let (mut breaks, mut widest) = (0, 0);
         loop {

@@ -1,5 +1,5 @@
-//! Metrics. Label values are fixed words, never names of objects, so that their number is limited; the one
-//! exception is the hash of the snapshot, of which there is one series at a time.
+//! Metrics. Label values are constants, never names of objects, so that their number is limited. The only
+//! exception is the hash of the snapshot, which has one series at a time.
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +30,7 @@ use queuewarden_plan::{Plan, ResourceKind, risks, size_after};
 type Labels = Vec<(&'static str, String)>;
 type Durations = Family<Labels, Histogram, fn() -> Histogram>;
 
-/// The time before its end in which a grant is counted.
+/// How long before its end a grant is counted as ending soon.
 const SOON: SignedDuration = SignedDuration::from_hours(24);
 
 /// All metrics of the operator.
@@ -58,33 +58,33 @@ pub struct Metrics {
     last_in_sync: Gauge,
     fail_open: Gauge,
     admission_risks: Gauge,
-    /// The running pods that lack an alias which an ACL names, or have a foreign one; not shown while pods
-    /// are not watched.
+    /// The running pods that lack an alias used in an ACL, or have an alias that is not theirs. The metric is
+    /// absent while pods are not watched.
     pods_with_wrong_aliases: Series,
     scheduler_requests: Durations,
     snapshot: Series,
     snapshot_made: Gauge,
     certificate_until: Gauge,
     authority_until: Gauge,
-    /// Connections that are open, those in their handshake among them.
+    /// Open connections, including connections in their handshake.
     pub connections: Gauge,
     ended: Family<Labels, Counter>,
     https_requests: Durations,
     decisions: Family<[(&'static str, &'static str); 3], Counter>,
 }
 
-/// Adds a metric to the registry and returns it: its copies count together.
+/// Adds a metric to the registry and returns it; its clones share the value.
 fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
     registry.register(name, help, metric.clone());
     metric
 }
 
-/// Adds a metric that begins at nothing to the registry and returns it.
+/// Adds a metric with its default value to the registry and returns it.
 fn begun<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
     registered(registry, name, help, M::default())
 }
 
-/// Returns a registry that names the version of the program.
+/// Returns a registry with the version of the program.
 fn registry() -> Registry {
     let mut registry = Registry::with_prefix("queuewarden");
     let build: Family<Labels, Gauge> = begun(&mut registry, "build_info", "Always 1; the version is a label");
@@ -92,8 +92,8 @@ fn registry() -> Registry {
     registry
 }
 
-/// Adds the counter of recorded revisions. Each result has a series from the start, because an increase shows
-/// only in a series that exists before it.
+/// Adds the counter of recorded revisions. Each result has a series from the start, because an increase is
+/// only visible in a series that existed before.
 fn history(registry: &mut Registry) -> Family<Labels, Counter> {
     let help = "Attempts to record a revision of the output, by how they ended";
     let history: Family<Labels, Counter> = begun(registry, "history_record", help);
@@ -221,19 +221,19 @@ impl Metrics {
         self.mirror.get_or_create(&labels([("result", result)])).inc();
     }
 
-    /// Counts an attempt to record a revision: `recorded`, `error` where it is tried again, or `lost`.
+    /// Counts an attempt to record a revision: `recorded`, `error` if it will be retried, or `lost`.
     pub fn recorded(&self, result: &'static str) {
         self.history.get_or_create(&labels([("result", result)])).inc();
     }
 
     /// Counts a write of the output ConfigMap: `applied`, `conflict`, `forbidden`, `rejected` or `error`; or
-    /// `unchanged` when there was nothing to write.
+    /// `unchanged` if there was nothing to write.
     pub fn applied(&self, result: &'static str) {
         self.applies.get_or_create(&labels([("result", result)])).inc();
     }
 
-    /// Counts a drift: a write restored what someone else changed (`external_edit`) or removed (`deleted`),
-    /// or someone else's key hides it (`shadowed`).
+    /// Counts a drift: a write restored a key that someone else had changed (`external_edit`) or removed
+    /// (`deleted`), or someone else's key hides it (`shadowed`).
     pub fn drifted(&self, kind: &'static str) {
         self.drifts.get_or_create(&labels([("kind", kind)])).inc();
     }
@@ -243,7 +243,8 @@ impl Metrics {
         self.status_patches.get_or_create(&labels([("kind", kind.name()), ("result", result)])).inc();
     }
 
-    /// Records the number of running pods that lack an alias which an ACL names, or have a foreign one.
+    /// Records the number of running pods that lack an alias used in an ACL, or have an alias that is not
+    /// theirs.
     pub fn counted_wrong_aliases(&self, pods: usize) {
         self.pods_with_wrong_aliases.show([(Labels::new(), gauge(pods))].into());
     }
@@ -295,13 +296,13 @@ impl Metrics {
 
     /// Records the state that the endpoints answer from.
     pub fn published(&self, published: &Published) {
-        // As many digits as tell it apart: the whole hash makes labels hard to read.
+        // The first digits are enough to tell hashes apart; the whole hash would make labels hard to read.
         let hash: String = published.hash.chars().take(16).collect();
         self.snapshot.show([(labels([("hash", &hash)]), 1)].into());
         self.snapshot_made.set(published.made.as_second());
     }
 
-    /// Records the certificate that is in use.
+    /// Records the certificate in use.
     pub fn certified(&self, until: Timestamp, authority: Option<Timestamp>) {
         self.certificate_until.set(until.as_second());
         if let Some(until) = authority {
@@ -315,7 +316,7 @@ impl Metrics {
         self.ended.get_or_create(&labels([("how", how)])).inc();
     }
 
-    /// Counts an answered request. `endpoint` is the path of a route, of which there are few.
+    /// Counts a response. `endpoint` is the path of a route, so there are only a few values.
     pub fn answered(&self, endpoint: &str, code: u16, took: Duration) {
         let labels = labels([("endpoint", endpoint), ("code", &code.to_string())]);
         self.https_requests.get_or_create(&labels).observe(took.as_secs_f64());
@@ -326,7 +327,7 @@ impl Metrics {
         self.decisions.get_or_create(&[("verb", verb), ("decision", decision), ("clause", clause)]).inc();
     }
 
-    /// Returns the text of `/metrics`. Only the given watches are in it.
+    /// Returns the text of `/metrics`, with only the given watches.
     pub fn text(&self, watches: &[Arc<Progress>]) -> String {
         let series = watches.iter().map(|watch| (labels([("resource", watch.resource)]), watch.succeeded()));
         self.watch_progress.show(series.collect());
@@ -337,7 +338,7 @@ impl Metrics {
     }
 }
 
-/// Counts the objects of each kind by condition and its status.
+/// Counts the objects of each kind by condition and status.
 fn objects(plan: &Plan, config: &[Condition]) -> BTreeMap<Labels, i64> {
     let queue_acls = plan.queue_acls.values().map(|status| (ResourceKind::QueueAcl, &*status.conditions));
     let policies = plan.policies.values().map(|status| (ResourceKind::AdmissionPolicy, &*status.conditions));
@@ -374,8 +375,8 @@ fn grants_expiring(snapshot: &Snapshot, plan: &Plan) -> usize {
     snapshot.queue_acls.iter().filter(ends_soon).filter(is_ready).count()
 }
 
-/// Returns the bytes of all values of the output ConfigMap once the plan is carried out. A tree that is too
-/// large, or must not be written now, is not among the changes of the plan, so it is added here.
+/// Returns the bytes of all values of the output ConfigMap once the plan has been carried out. A tree that is
+/// too large, or must not be written now, is not among the changes of the plan, so it is added here.
 fn output_bytes(snapshot: &Snapshot, plan: &Plan) -> usize {
     let (output, nothing) = (snapshot.output.as_deref(), BTreeMap::new());
     let changes = plan.write.as_ref().map_or(&nothing, |write| &write.data);
@@ -399,8 +400,9 @@ fn labels<const N: usize>(pairs: [(&'static str, &str); N]) -> Labels {
 
 /// Gauges by their labels; clones share the same gauges.
 ///
-/// All are replaced in one step. A family of the metrics library would have to be cleared and filled again. A
-/// scrape in between would see a part of it: wrong counts, and gaps that restart the `for:` of alerts.
+/// All values are replaced in one step. A family of the metrics library would have to be cleared and filled
+/// again. A scrape in between would see only a part: wrong counts, and gaps that restart the `for:` of
+/// alerts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Series(Arc<Mutex<BTreeMap<Labels, i64>>>);
 

@@ -1,4 +1,4 @@
-//! Tests of what is counted and measured of plans.
+//! Tests the counters and figures of plans.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -42,7 +42,7 @@ fn cluster(acls: usize) -> Snapshot {
     }
 }
 
-/// The lines of `/metrics` that are about objects and conditions.
+/// The lines of `/metrics` for objects and conditions.
 fn reported(metrics: &Metrics) -> BTreeSet<String> {
     let text = metrics.text(&[]);
     let ours = ["queuewarden_objects{", "queuewarden_config_condition{"];
@@ -103,7 +103,7 @@ fn what_is_so_no_more_is_reported_no_more() {
 fn grants_that_end_within_a_day_are_counted() {
     let metrics = Metrics::default();
     let mut snapshot = cluster(5);
-    // Never, just now, in an hour, in a day, and later.
+    // No end, just now, in an hour, in a day, and later.
     let ends = [None, Some(0), Some(3_600), Some(86_400), Some(86_401)];
     for (entry, end) in snapshot.queue_acls.iter_mut().zip(ends) {
         let spec = Arc::make_mut(entry).spec.as_mut().unwrap();

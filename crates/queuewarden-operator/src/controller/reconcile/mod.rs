@@ -1,25 +1,25 @@
-//! The controller: `kube::runtime`'s [`applier`] runs [`Reconciler::reconcile`] for the one installation.
+//! The controller: `kube::runtime`'s [`applier`] runs [`Reconciler::reconcile`] for the single installation.
 //!
 //! [`queuewarden_plan::machine`] decides everything. This module performs its actions, one at a time, and
-//! feeds the results back. All replicas plan, so that their metrics are right and they can take over at once;
-//! the leader writes.
+//! feeds the results back. All replicas plan, so that their metrics are correct and they can take over at
+//! once, but only the leader writes.
 //!
 //! The reconciled object is the `YuniKornConfig` named `default`, whether it exists or not: without it, the
-//! statuses of the other objects explain why nothing happens. That is why this is an `applier` over a store
-//! with that one name, and not a `Controller`, which runs for objects that exist. `YuniKornConfig` is one of
-//! many inputs of one plan; there is nothing to reconcile object by object.
+//! statuses of the other objects explain why nothing happens. The controller is therefore an `applier` over a
+//! store with that one name, and not a `Controller`, which runs only for objects that exist. `YuniKornConfig`
+//! is one of many inputs of one plan; there is nothing to reconcile object by object.
 //!
 //! The following is implemented here, because `kube::runtime` does not provide it:
-//! * the debounce ([`Reconciler::settle`]): that of `controller::Config` restarts with each change, so that
-//!   continuous changes would delay a run for ever;
+//! * the debounce ([`Reconciler::settle`]): the one in `controller::Config` restarts with each change, so
+//!   that continuous changes would delay a run forever;
 //! * watches that show whether they are alive, each with its own backoff ([`super::watch`]): a `Controller`
 //!   has one backoff for all its streams;
 //! * caches that learn our own writes ([`super::cache`]);
 //! * the election ([`super::leader`]).
 //!
 //! The plan, and the data that the endpoints answer from, are computed outside the runtime's threads, because
-//! with large configurations that takes long. An internal error there ends neither the process nor the
-//! controller. It must not look healthy either: the run has failed, and the next one comes after a backoff.
+//! this takes long with large configurations. An internal error there does not end the process or the
+//! controller, but it must not look healthy: the run has failed, and the next one follows after a backoff.
 //! [`performing`] performs the actions, and writes the statuses.
 
 mod performing;
@@ -60,22 +60,22 @@ use yunikorn_access::alias::Aliased;
 
 /// A run begins when nothing has changed for this long ...
 const QUIET: Duration = Duration::from_millis(100);
-/// ... and at the latest this long after a change.
+/// ... and at most this long after a change.
 const LATEST: Duration = Duration::from_secs(1);
-/// Longest time that a run may continue after the signal to stop.
+/// Maximum time that a run may continue after the signal to stop.
 const GRACE: Duration = Duration::from_secs(4);
 
-/// The reconciled object: it represents the whole installation.
+/// The reconciled object, which represents the whole installation.
 type Installation = PartialObjectMeta<YuniKornConfig>;
 
 /// The state of the controller, and its connections.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct Reconciler {
     /// The client for the API server.
     pub client: Client,
     /// The watched objects.
     pub watches: ClusterWatches,
-    /// The view of whether this replica writes.
+    /// The handle that shows whether this replica writes.
     pub leadership: Leadership,
     /// The read-back from the scheduler.
     pub read_back: ReadBack,
@@ -85,11 +85,11 @@ pub struct Reconciler {
     pub events: Events,
     /// The queue of revisions to record.
     pub history: History,
-    /// The data behind `/livez`, `/readyz` and `/metrics`.
+    /// The data for `/livez`, `/readyz` and `/metrics`.
     pub health: Arc<Health>,
     /// The publisher for the endpoints that answer queries about access.
     pub publisher: Publisher,
-    /// The namespace that queuewarden itself runs in, if it runs in one.
+    /// The namespace that queuewarden runs in, if any.
     pub own_namespace: Option<String>,
     /// The logging settings.
     pub logging: Logging,
@@ -106,12 +106,12 @@ pub struct Reconciler {
 /// The type of [`step`].
 pub type Step = fn(State, Timestamp, Event, &mut ParseCache) -> (State, Vec<machine::Action>);
 
-/// The functions that compute. Tests replace one with a function that has an internal error.
+/// The functions that compute. Tests replace one with a function that panics.
 #[derive(Debug, Clone, Copy)]
 pub struct Functions {
     /// The machine.
     pub step: Step,
-    /// Makes the data that the endpoints answer from, with the parse cache of the plan, and the endpoints'
+    /// Builds the data that the endpoints answer from, using the plan's parse cache and the endpoints'
     /// previous data.
     pub know: fn(Arc<Snapshot>, &Plan, &mut ParseCache, Option<&Published>) -> Published,
 }
@@ -129,13 +129,13 @@ pub struct RunCarryover {
     changed: Arc<AtomicBool>,
     /// The parse cache of the last plan.
     known: ParseCache,
-    /// The beginning of the last term of leading that was reported to the machine.
+    /// The start of the last term of leadership that was reported to the machine.
     term: Option<Instant>,
     /// The last failing watch that was reported to the machine.
     failing: Option<FailingWatch>,
     /// The `QueueAcl` whose status was written last.
     reported: Arc<str>,
-    /// The reason why the last run had no plan.
+    /// Why the last run had no plan.
     unplanned: Option<NoPlan>,
     /// The failed write that was logged last.
     failure: Option<WriteFailure>,
@@ -147,7 +147,7 @@ pub struct RunCarryover {
     aliased: Aliased,
 }
 
-/// The reasons why there is no plan.
+/// Why there is no plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NoPlan {
     /// Not everything was read yet.
@@ -160,7 +160,7 @@ enum NoPlan {
 #[derive(Debug, thiserror::Error)]
 #[error("the plan could not be made; the log says why")]
 struct PlanFailed {
-    /// The time when the next run is due.
+    /// When the next run is due.
     due: Timestamp,
 }
 
@@ -189,14 +189,14 @@ pub async fn run(reconciler: Reconciler, stop: impl Future<Output = ()>) {
         sleep(GRACE).await;
     };
     tokio::select! {
-        // Both end by `stop`. The first one reports that first.
+        // Both end on `stop`. The first one reports that first.
         biased;
         () = deadline => {}
         () = runs => {}
     }
 }
 
-/// Decides when to try again after a failed run.
+/// Decides when to retry after a failed run.
 fn error_policy(_: Arc<Installation>, error: &PlanFailed, _: Arc<Mutex<Reconciler>>) -> Action {
     requeue(error.due)
 }
@@ -206,7 +206,7 @@ fn requeue(due: Timestamp) -> Action {
     Action::requeue(Duration::try_from(due.duration_since(clock::precise())).unwrap_or_default())
 }
 
-/// Returns a store with the one object that is reconciled.
+/// Returns a store with the single reconciled object.
 fn installations() -> reflector::Store<Installation> {
     let (installations, mut writer) = reflector::store();
     let metadata = ObjectMeta { name: Some(SINGLETON.to_owned()), ..ObjectMeta::default() };
@@ -215,7 +215,7 @@ fn installations() -> reflector::Store<Installation> {
     installations
 }
 
-/// Returns the causes of runs: the start, a change of a watched object, and a change of leadership.
+/// Returns the triggers of runs: the start, a change of a watched object, and a change of leadership.
 fn causes(
     reconciler: &Reconciler,
 ) -> impl Stream<Item = Result<ReconcileRequest<Installation>, Infallible>> + Send + 'static {
@@ -238,7 +238,7 @@ fn causes(
 }
 
 impl Reconciler {
-    /// Performs one run, unless it is to stop.
+    /// Performs one run, unless it should stop.
     async fn reconcile(&mut self, is_stopping: impl Fn() -> bool) -> Result<Action, PlanFailed> {
         let changed = self.carryover.changed.load(Ordering::Relaxed);
         if changed {
@@ -277,7 +277,7 @@ impl Reconciler {
         if planned {
             self.health.metrics.reconciled(begin.elapsed(), self.state.is_backing_off());
         }
-        // The objects may now name others, which need other watches.
+        // The objects may refer to different ones now, which need other watches.
         self.watches.follow_mirror();
         self.health.round(self.watches.progress());
         match self.carryover.unplanned {
@@ -295,7 +295,7 @@ impl Reconciler {
         self.carryover.changed.store(false, Ordering::Relaxed);
     }
 
-    /// Reports to the machine what has happened since the last run, and that one begins.
+    /// Reports events since the last run to the machine, and that a run begins.
     async fn news(&mut self, changed: bool) -> VecDeque<machine::Action> {
         let mut news = Vec::new();
         let term = self.leadership.leads_since();
@@ -322,12 +322,12 @@ impl Reconciler {
         actions
     }
 
-    /// Returns whether this replica has lost the Lease since the machine was notified that it leads.
+    /// Returns whether this replica has lost the Lease since the machine was notified of its leadership.
     fn has_lost(&self) -> bool {
         self.carryover.term.is_some() && self.leadership.leads_since() != self.carryover.term
     }
 
-    /// Feeds an event to the machine; returns the actions that it requests.
+    /// Feeds an event to the machine; returns the requested actions.
     pub(super) async fn feed(&mut self, mut event: Event) -> Vec<machine::Action> {
         let (now, step) = (clock::precise(), self.functions.step);
         if matches!(event, Event::Observed(_)) {
@@ -369,7 +369,7 @@ impl Reconciler {
         if plan.write.is_none() {
             self.carryover.contributions = Arc::clone(&plan.contributions);
             let output = plan.config.as_ref().and_then(|config| config.rest.output.as_ref());
-            // Only a replica that writes hands the text in the output to the history.
+            // Only a replica that writes passes the text in the output to the history.
             if let Some(output) = output.filter(|_| self.state.may_write()) {
                 self.history.find(&output.namespace, snapshot, plan);
             }
@@ -425,7 +425,7 @@ mod tests {
     use queuewarden_client::scheduler::Connector;
 
     /// Returns whether the first run of a leader in an empty cluster ends with an error, and whether it is
-    /// counted as one.
+    /// counted as an error.
     async fn fails(functions: Functions) -> (bool, bool) {
         let client = client(|request| async move {
             if request.uri().query().is_some_and(|query| query.contains("watch=true")) {

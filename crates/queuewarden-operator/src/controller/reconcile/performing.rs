@@ -1,7 +1,7 @@
-//! Performs the actions of the machine: each returns the event with its result, if it has one.
+//! Performs the actions of the machine, and returns the event with the result of each action that has one.
 //!
-//! Statuses are written last, and with thousands of objects that takes long. So a run writes them only for a
-//! limited time. The next run begins at once, unless none could be written, and writes the rest from the
+//! Statuses are written last, which takes long with thousands of objects. A run therefore limits the time for
+//! writing them. The next run begins at once, unless no status could be written, and writes the rest from the
 //! state at that time. A grant that is withdrawn or ends does not wait for the statuses of others.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ use queuewarden_plan::rbac_mirror::MirrorChanges;
 use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, WriteFailure};
 use queuewarden_plan::{NewConfigMap, ObjectRef, OutputReplacement, Plan, ResourceKind, Write};
 
-/// Longest time for which one run starts status patches; those that were begun are finished.
+/// Longest time during which a run starts status patches. Patches that have started are finished.
 const SLICE: Duration = Duration::from_secs(2);
 
 impl Reconciler {
@@ -74,7 +74,7 @@ impl Reconciler {
         Event::Observed(Box::new(snapshot))
     }
 
-    /// Creates a ConfigMap; one that exists is left alone.
+    /// Creates a ConfigMap; an existing one is not changed.
     async fn create(&mut self, namespace: &str, new: &NewConfigMap) -> Result<(), WriteFailure> {
         let moment = self.watches.moment(&new.name);
         let created = apply::create(&self.client, namespace, new).await;
@@ -112,8 +112,8 @@ impl Reconciler {
         }
     }
 
-    /// Logs a write, after which the output has this `data`, with the access that it changes, and records it.
-    /// What somebody else changed has an event, too.
+    /// Logs a write that leaves `data` in the output, with the access that it changes, and records it.
+    /// Changes by other clients also cause an event.
     async fn log_write(
         &mut self,
         namespace: &str,
@@ -123,13 +123,13 @@ impl Reconciler {
     ) {
         let named =
             self.watches.snapshot(clock::now()).map(|snapshot| snapshot.aliased()).unwrap_or_default();
-        // What is no longer granted was named before.
+        // Access that is no longer granted was named before.
         let mut aliased = std::mem::replace(&mut self.carryover.aliased, named.clone());
         aliased.extend(named);
         let contributions = Arc::clone(&self.carryover.contributions);
         let replacement =
             OutputReplacement::new(write, replaced, contributions, aliased, &mut self.carryover.known);
-        // Two writes of a second are two revisions.
+        // Two writes in the same second are two revisions.
         let now = clock::precise();
         let repaired = write.repair && !self.carryover.created;
         // With large configurations it takes long.
@@ -157,7 +157,7 @@ impl Reconciler {
         }
     }
 
-    /// Returns the objects that contributed to the text before and do not exist any more.
+    /// Returns the objects that contributed to the previous text and no longer exist.
     fn gone(&self) -> Vec<Arc<str>> {
         let parts = self.carryover.contributions.iter().flat_map(|one| &one.objects);
         let names: BTreeSet<&Arc<str>> = parts.map(|part| &part.name).collect();
@@ -167,7 +167,7 @@ impl Reconciler {
         gone.cloned().collect()
     }
 
-    /// Logs a failure once, not with each attempt.
+    /// Logs a failure once rather than for each attempt.
     fn log_failure(&mut self, namespace: &str, failure: &WriteFailure) {
         let (result, message) = match failure {
             WriteFailure::Forbidden(message) => ("forbidden", message),
@@ -181,7 +181,8 @@ impl Reconciler {
         }
     }
 
-    /// Reads the ConfigMap again: another writer was faster, and the watch has not shown it yet.
+    /// Reads the ConfigMap again, because another writer was faster and the watch has not delivered the
+    /// change yet.
     async fn reread(&self, namespace: &str, name: &str) -> Result<(), String> {
         let moment = self.watches.moment(name);
         match apply::read(&self.client, namespace, name).await {

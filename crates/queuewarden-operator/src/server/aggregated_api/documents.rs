@@ -1,4 +1,4 @@
-//! Discovery and `OpenAPI`: documents that are the same for all callers, with a tag, so that clients need
+//! Discovery and `OpenAPI`: documents that are the same for all callers, with an ETag, so that clients need
 //! not fetch them again.
 
 use std::future::ready;
@@ -16,7 +16,7 @@ use crate::controller::published::hexadecimal;
 use crate::server::ServerState;
 use queuewarden_api::aggregated_api::{GROUP, ROOT, discovery, openapi};
 
-/// The media type of a document that is no list of aggregated discovery.
+/// The media type of documents other than aggregated discovery.
 const JSON: &str = "application/json";
 
 /// A document as it is sent.

@@ -1,9 +1,9 @@
-//! The API server as a proxy: it has authenticated its client and names them in headers
+//! The API server as a proxy: it has authenticated its client and passes the client's identity in headers
 //! (`k8s.io/apiserver/pkg/authentication/request/headerrequest/requestheader.go`).
 //!
-//! Every API server publishes for servers like this one which certificates may do so, and in which headers,
-//! in `ConfigMap kube-system/extension-apiserver-authentication`. Without a certificate by that authority
-//! the headers mean nothing, because every client of the Service could write them.
+//! For aggregated API servers, every API server publishes which certificates may do so, and in which headers,
+//! in `ConfigMap kube-system/extension-apiserver-authentication`. Without a certificate signed by that
+//! authority the headers are ignored, because every client of the Service could set them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use yunikorn::identity::Identity;
 #[derive(Debug)]
 struct FrontProxy {
     authorities: Authorities,
-    /// Common names that are trusted; an empty list means all that the authorities sign.
+    /// Trusted common names; an empty list trusts all certificates that the authorities sign.
     names: Vec<String>,
     user: Vec<String>,
     uid: Vec<String>,
@@ -43,7 +43,7 @@ impl FrontProxy {
     /// When no certificate may name users, or the data cannot be read.
     fn from_data(data: &BTreeMap<String, String>) -> Result<Self, String> {
         let Some(authorities) = data.get("requestheader-client-ca-file") else {
-            return Err("the API server runs without --requestheader-client-ca-file, and so proxies nothing"
+            return Err("the API server runs without --requestheader-client-ca-file, so it proxies nothing"
                 .to_owned());
         };
         let authorities = Authorities::from_pem(authorities.as_bytes()).map_err(|error| error.to_string())?;
@@ -67,14 +67,15 @@ impl FrontProxy {
         Ok(proxy)
     }
 
-    /// Returns the user that a request with this certificate is for; `None` when the headers name no user.
+    /// Returns the user that a client with this certificate sends the request for, or `None` if the headers
+    /// name no user.
     ///
     /// # Errors
     /// When the client may not name users.
     fn caller(&self, chain: &[CertificateDer<'_>], headers: &HeaderMap) -> Result<Option<Caller>, String> {
         let subject = self.authorities.verify(chain)?;
         if !(self.names.is_empty() || self.names.contains(&subject.user)) {
-            return Err(format!("{} may not speak for others", go_compat::diag::quoted(&subject.user)));
+            return Err(format!("{} may not act for others", go_compat::diag::quoted(&subject.user)));
         }
         let Some(user) = first(headers, &self.user) else { return Ok(None) };
         let groups = all(headers, &self.group);
@@ -102,13 +103,13 @@ fn first(headers: &HeaderMap, names: &[String]) -> Option<String> {
     all(headers, names).into_iter().next()
 }
 
-/// Returns the values of these headers that are not empty.
+/// Returns the non-empty values of these headers.
 fn all(headers: &HeaderMap, names: &[String]) -> Vec<String> {
     let values = names.iter().flat_map(|name| headers.get_all(name.as_str()));
     values.filter_map(|value| text(value.as_bytes())).filter(|value| !value.is_empty()).collect()
 }
 
-/// Decodes a header. Names may have any letters; a value that is not UTF-8 is no name.
+/// Decodes a header. Names may contain any characters; a value that is not UTF-8 is not a name.
 fn text(value: &[u8]) -> Option<String> {
     std::str::from_utf8(value).ok().map(str::to_owned)
 }
@@ -123,13 +124,13 @@ fn unescaped(key: &str) -> String {
     }
 }
 
-/// The namespace in which API servers publish it
+/// The namespace where API servers publish it
 /// (`k8s.io/kubernetes/pkg/controlplane/controller/clusterauthenticationtrust`).
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "extension-apiserver-authentication";
-/// The time for which it is used without a new read.
+/// How long it is used before it is read again.
 const FRESH: Duration = Duration::from_mins(1);
-/// The shortest time between two reads, however many certificates do not count.
+/// The shortest time between two reads, no matter how many certificates are refused.
 const AGAIN: Duration = Duration::from_secs(5);
 
 /// The cached data, with the time of the last attempt to read it.
@@ -138,7 +139,7 @@ pub(super) struct ProxyTrust {
     cached: Mutex<Option<(Instant, Proxy)>>,
 }
 
-/// The published data, or the reason why no proxy is trusted.
+/// The published data, or why no proxy is trusted.
 type Proxy = Result<Arc<FrontProxy>, String>;
 
 impl ProxyTrust {
@@ -158,12 +159,12 @@ impl ProxyTrust {
             Err(_) => by(&*self.proxy(client, AGAIN).await.map_err(unchecked)?),
             answer => answer,
         };
-        let nobody = || "the API server does not say for whom it asks".to_owned();
+        let nobody = || "the API server does not name the user of the request".to_owned();
         let caller = answer.and_then(|caller| caller.ok_or_else(nobody));
         caller.map(Arc::new).map_err(Unauthenticated::Refused)
     }
 
-    /// Returns data that was read no longer ago than `patience`.
+    /// Returns data that was read at most `patience` ago.
     async fn proxy(&self, client: &Client, patience: Duration) -> Proxy {
         let mut cached = self.cached.lock().await;
         if let Some((at, proxy)) = &*cached
@@ -173,11 +174,11 @@ impl ProxyTrust {
         }
         let proxy = match (read(client).await, cached.take()) {
             (Ok(now), _) => now,
-            // An API server that does not answer may well have kept its authority.
+            // An API server that does not answer has probably kept its authority.
             (Err(why), Some((_, Ok(before)))) => {
                 tracing::warn!(
                     why,
-                    "Cannot read ConfigMap {NAMESPACE}/{NAME}; what was read before counts on"
+                    "Cannot read ConfigMap {NAMESPACE}/{NAME}; continuing with its last content"
                 );
                 Ok(before)
             }
@@ -188,19 +189,22 @@ impl ProxyTrust {
     }
 }
 
-/// Reads the published data, also that there is none.
+/// Reads the published data, which may not exist.
 ///
 /// # Errors
 /// When it cannot be read: it may or may not have changed.
 async fn read(client: &Client) -> Result<Proxy, String> {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
     let refused = |why: String| {
-        format!("ConfigMap {NAMESPACE}/{NAME}, which says whom the API server lets speak for others: {why}")
+        format!("ConfigMap {NAMESPACE}/{NAME}, which lists the certificates that may act for others: {why}")
     };
     match call(maps.get(NAME)).await {
         Ok(map) => Ok(FrontProxy::from_data(&map.data.unwrap_or_default()).map(Arc::new).map_err(refused)),
         Err(error) if error.is_not_found() => Ok(Err(refused(error.to_string()))),
-        Err(error) if error.is_forbidden() => Err(refused(format!("queuewarden may not read it: {error}"))),
+        Err(error) if error.is_forbidden() => Err(refused(format!(
+            "queuewarden is not allowed to read it: \
+             {error}"
+        ))),
         Err(error) => Err(refused(error.to_string())),
     }
 }
@@ -302,8 +306,8 @@ mod tests {
         assert!(reported.starts_with("requestheader-allowed-names: "), "{reported}");
     }
 
-    /// Returns the trusted proxy some time after the API server published its authority and then answered
-    /// like this.
+    /// Returns the trusted proxy some time after the API server published its authority and then gave this
+    /// answer.
     async fn then(code: u16, answer: &Value) -> Proxy {
         let published = json!({"metadata": {"name": NAME}, "data": data(&issuer("proxies"), "[]")});
         let answers = Arc::new(Mutex::new((200_u16, published)));
@@ -349,6 +353,6 @@ mod tests {
     async fn it_is_said_when_it_may_not_be_read() {
         let client = client(|_| async { reply(403, &refusal(403)) });
         let reported = ProxyTrust::default().proxy(&client, FRESH).await.unwrap_err();
-        assert!(reported.ends_with("queuewarden may not read it: no"), "{reported}");
+        assert!(reported.ends_with("queuewarden is not allowed to read it: no"), "{reported}");
     }
 }

@@ -1,18 +1,18 @@
-//! The served resources (`access.queuewarden.dev/v1alpha1`), behind the API server's aggregator: `kubectl
-//! get queues`, and reviews that explain.
+//! The served resources (`access.queuewarden.dev/v1alpha1`), behind the API server's aggregator: `kubectl get
+//! queues`, and reviews that explain.
 //!
-//! A request comes from the API server, which names its user in headers and proves by its certificate that
-//! it may do so ([`front_proxy`]); or directly, from a caller who authenticates ([`super::caller`]). Then
-//! Kubernetes decides on the permission ([`super::permission`]). All callers may read the discovery
-//! documents ([`documents`]): they are the same for all clusters, and an API server that cannot discover
-//! one group no longer deletes namespaces.
+//! A request comes either from the API server, which names its user in headers and proves by its certificate
+//! that it may do so ([`front_proxy`]), or directly from a caller who authenticates ([`super::caller`]).
+//! Kubernetes then checks the caller's permission ([`super::permission`]). All callers may read the discovery
+//! documents ([`documents`]): they are the same for all clusters, and an API server that cannot discover a
+//! group stops deleting namespaces.
 //!
-//! * [`queues`]: `get` and `list`, with the queues that the scheduler has beside its configuration.
+//! * [`queues`]: `get` and `list`, including queues that exist only in the scheduler.
 //! * [`reviews`]: `create`, which answers and stores nothing.
 //!
-//! The client chooses the format of the answer (`Accept`;
-//! `k8s.io/apiserver/pkg/endpoints/handlers/negotiation`). kubectl asks for tables, and for objects where it
-//! gets none: `application/json;as=Table;v=v1;g=meta.k8s.io,application/json`.
+//! The client chooses the format of the response (`Accept`;
+//! `k8s.io/apiserver/pkg/endpoints/handlers/negotiation`). kubectl asks for tables, with objects as the
+//! alternative: `application/json;as=Table;v=v1;g=meta.k8s.io,application/json`.
 
 mod documents;
 mod front_proxy;
@@ -44,9 +44,9 @@ use queues::{LiveQueues, live_queues};
 use queuewarden_api::aggregated_api::ROOT;
 use queuewarden_api::aggregated_api::review::QueueAccessReviewKind;
 
-/// The largest review that is read, in bytes: many groups, and a long path.
+/// The maximum size of a review in bytes, enough for many groups and a long path.
 pub(super) const MAX_BODY: usize = 64 * 1024;
-/// The largest number of warnings in one answer, and of characters in one.
+/// The maximum number of warnings in one response, and of characters in one warning.
 const MAX_WARNINGS: usize = 8;
 const MAX_WARNING: usize = 240;
 /// Lists that are made at once.
@@ -57,7 +57,7 @@ const LISTS: usize = 2;
 struct Memory {
     trust: ProxyTrust,
     live: LiveQueues,
-    /// Permits for lists that are being made.
+    /// Permits for concurrent lists.
     lists: Arc<Semaphore>,
     audit: Audit,
 }
@@ -99,8 +99,7 @@ fn wrong_method() -> ApiError {
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
 }
 
-/// Returns the user that a request is for. A certificate that is not the API server's may still be a user's
-/// own.
+/// Returns the user of a request. A certificate that is not the API server's may belong to the user.
 async fn caller(state: &ServerState, memory: &Memory, parts: &Parts) -> Result<Arc<Caller>, Unauthenticated> {
     let shown = parts.extensions.get::<Peer>().is_some_and(|peer| !peer.certificates.is_empty());
     if !shown {
@@ -131,17 +130,17 @@ fn warn(response: &mut Response, warnings: &[String]) {
     }
 }
 
-/// The largest number of media ranges; no real client lists more.
+/// The maximum number of media ranges, more than any real client lists.
 const MAX_RANGES: usize = 16;
 
-/// The format of an answer: the kind, the API group and the version in a media range. All are empty for
-/// objects as they are.
+/// The format of a response: the kind, the API group and the version in a media range. All are empty for
+/// plain objects.
 pub(super) type AnswerFormat<'a> = [&'a str; 3];
 
 /// Objects as they are.
 pub(super) const OBJECT: AnswerFormat<'_> = [""; 3];
 
-/// Reads a media range; `None` for one that is not JSON.
+/// Parses a media range; `None` if it is not JSON.
 fn read(range: &str) -> Option<AnswerFormat<'_>> {
     let mut parts = range.split(';').map(str::trim);
     let media = parts.next().unwrap_or_default();
@@ -153,11 +152,11 @@ fn read(range: &str) -> Option<AnswerFormat<'_>> {
     Some(if format.first() == Some(&"") { OBJECT } else { format })
 }
 
-/// Returns what is offered in the first format of the client that there is. Preferences by number (`q`) are
-/// ignored, as in API servers.
+/// Returns the offer for the client's first format that is available. Like API servers, it ignores quality
+/// values (`q`).
 ///
 /// # Errors
-/// When none of them is offered.
+/// When none of the formats is offered.
 pub(super) fn accepted<'o, T>(
     headers: &HeaderMap,
     offered: &'o [(AnswerFormat<'_>, T)],

@@ -29,17 +29,17 @@ use queuewarden_plan::snapshot::SchedulerAddress;
 use queuewarden_plan::view::AccessView;
 use yunikorn_access::placement::Live;
 
-/// The answers of schedulers, by scheduler and partition.
+/// Responses of schedulers, by scheduler and partition.
 pub(super) type LiveQueues = Cache<(SchedulerAddress, String), Result<Arc<Live>, String>>;
 
-/// The formats of queues; `Some`: a table of this version.
+/// The formats of queues; `Some` is a table of this version.
 const FORMATS: [(AnswerFormat<'static>, Option<&str>); 3] = [
     (OBJECT, None),
     (["Table", "meta.k8s.io", "v1"], Some("v1")),
     (["Table", "meta.k8s.io", "v1beta1"], Some("v1beta1")),
 ];
 
-/// The parameters that are read. `limit` is not: a server may return the whole list (`ListOptions`).
+/// The supported parameters. `limit` is ignored, because a server may return the whole list (`ListOptions`).
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ListParameters {
@@ -61,7 +61,8 @@ pub(super) async fn list(
     let (selector, include) = parameters.read()?;
     let view = View::load(&state, &memory, selector.partition().unwrap_or(DEFAULT_PARTITION)).await?;
     let warnings = view.warnings();
-    // Thousands of queues with hundreds of names each take a while, for which other requests need not wait.
+    // Thousands of queues with hundreds of names each take a while, and other requests need not wait for
+    // them.
     let permit = Arc::clone(&memory.lists).acquire_owned().await;
     let made = tokio::task::spawn_blocking(move || {
         let _permit = permit;
@@ -72,8 +73,12 @@ pub(super) async fn list(
             None => json!(queue::list(queues)),
         }
     });
-    let made =
-        made.await.map_err(|_| ApiError::unavailable("the list was not made: the server is about to end"))?;
+    let made = made.await.map_err(|_| {
+        ApiError::unavailable(
+            "the list was not created because the server is \
+             shutting down",
+        )
+    })?;
     let mut response = Json(made).into_response();
     warn(&mut response, &warnings);
     Ok(response)
@@ -117,7 +122,7 @@ async fn permitted(
 impl ListParameters {
     fn read(&self) -> Result<(Selector, Include), ApiError> {
         if ["1", "true"].contains(&self.watch.as_str()) {
-            let message = "queues cannot be watched: they are computed when they are asked for";
+            let message = "queues cannot be watched: they are computed on request";
             return Err(ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message));
         }
         if !self.label_selector.is_empty() {
@@ -130,7 +135,8 @@ impl ListParameters {
             "None" => Include::None,
             "Object" => Include::Object,
             other => {
-                let message = format!("includeObject is None, Metadata or Object, not {}", quoted(other));
+                let message =
+                    format!("includeObject must be None, Metadata or Object, not {}", quoted(other));
                 return Err(ApiError::bad_request(message));
             }
         };
@@ -143,14 +149,14 @@ impl ListParameters {
 struct View {
     known: Arc<AccessView>,
     partition: String,
-    /// The queues beside the configuration, or the reason why they are unknown.
+    /// The queues that are not in the configuration, or why they are unknown.
     live: Result<Arc<Live>, String>,
 }
 
 impl View {
     async fn load(state: &ServerState, memory: &Memory, partition: &str) -> Result<Self, ApiError> {
         let Some(published) = state.published() else {
-            return Err(ApiError::unavailable("not everything was read yet; try again"));
+            return Err(ApiError::unavailable("queuewarden has not read everything yet; try again"));
         };
         let known = published.queues.clone().map_err(ApiError::unavailable)?;
         if known.tree(partition).is_none() {
@@ -172,35 +178,36 @@ impl View {
 
     fn warnings(&self) -> Vec<String> {
         let unknown = self.live.as_ref().err().into_iter();
-        unknown.map(|why| format!("queues that placement rules have made are not shown: {why}")).collect()
+        unknown.map(|why| format!("queues created by placement rules are not shown: {why}")).collect()
     }
 
     /// Returns a hint for a caller who did not find a queue.
     fn perhaps(&self, name: &str) -> String {
         let lower = yunikorn::queue::lowered(name);
         match &self.live {
-            _ if lower != name => format!(": names of queues are in lower case, {lower:?}"),
-            Err(why) => format!(", and whether a placement rule has made it is not known: {why}"),
+            _ if lower != name => format!(": queue names are in lower case, {lower:?}"),
+            Err(why) => format!(", and it is unknown whether a placement rule has created it: {why}"),
             Ok(_) => String::new(),
         }
     }
 }
 
-/// The time for which an answer, or its failure, is cached.
+/// How long a response or failure is cached.
 const FRESH: Duration = Duration::from_secs(5);
-/// Answers in the cache; one of them may be large.
+/// Maximum number of cached responses, each of which may be large.
 const MOST: u64 = 8;
 
-/// Returns a cache of the queues that a scheduler has beside its configuration, by scheduler and partition.
+/// Returns a cache of the queues that a scheduler has in addition to its configuration, by scheduler and
+/// partition.
 pub(super) fn live_queues() -> LiveQueues {
     Cache::builder().max_capacity(MOST).time_to_live(FRESH).build()
 }
 
-/// Returns the queues of a partition beside its configuration, made by placement rules. The address of the
-/// scheduler comes from the `YuniKornConfig`.
+/// Returns the queues of a partition that placement rules have created. The address of the scheduler comes
+/// from the `YuniKornConfig`.
 ///
 /// # Errors
-/// The reason why they are unknown: there is no address, or the scheduler did not answer.
+/// Explains why they are unknown: there is no address, or the scheduler did not answer.
 async fn live(
     known: &LiveQueues,
     client: &Client,
@@ -211,7 +218,7 @@ async fn live(
     let Some(address) = spec.and_then(|spec| spec.scheduler.clone()) else {
         return Err("the YuniKornConfig has no schedulerUrl".to_owned());
     };
-    // Requests that come while the scheduler answers wait for the same answer.
+    // Requests that arrive while the scheduler answers wait for the same answer.
     let answer = async {
         let details = async {
             Connector::new(client.clone()).connect(&address).await?.get(&queues_path(partition)).await

@@ -1,4 +1,4 @@
-//! `create` of reviews: it answers and stores nothing.
+//! `create` of reviews, which answers and stores nothing.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use yunikorn::identity::{Identity, Refusal};
 use yunikorn_access::decide::explain;
 use yunikorn_access::review::{Answer, path_of};
 
-/// The parameters that are read; `dryRun` is not, because nothing is stored anyway.
+/// The supported parameters; `dryRun` is ignored, because nothing is stored anyway.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct CreateParameters {
@@ -68,7 +68,7 @@ pub(super) async fn create(
     };
     memory.audit.note(&state.health, &decision);
     let status = match answer? {
-        // The name alone decides, not the configuration.
+        // Only the name decides, not the configuration.
         (Scope::Own, status) if status.answer.clause != IDENTITY => {
             status.brief(&access, request.right, &request.queue)
         }
@@ -83,11 +83,11 @@ fn document(parts: &Parts, body: &[u8]) -> Result<Value, ApiError> {
     let media = parts.headers.get(header::CONTENT_TYPE).map(|media| media.to_str().unwrap_or("?"));
     let media = media.and_then(|media| media.split(';').next()).map(str::trim);
     if media.is_some_and(|media| media != "application/json") {
-        let message = "the body of the request is application/json, and no other media type is understood";
+        let message = "the body of the request must be application/json";
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message));
     }
     serde_json::from_slice(body)
-        .map_err(|error| ApiError::bad_request(format!("the body is no JSON: {error}")))
+        .map_err(|error| ApiError::bad_request(format!("the body is not JSON: {error}")))
 }
 
 fn refused(kind: QueueAccessReviewKind, wrong: InvalidReview) -> ApiError {
@@ -103,7 +103,7 @@ fn refused(kind: QueueAccessReviewKind, wrong: InvalidReview) -> ApiError {
 }
 
 impl CreateParameters {
-    /// Returns warnings about unknown fields, as the client chooses (`fieldValidation` of `CreateOptions`).
+    /// Returns warnings about unknown fields, as the client requests (`fieldValidation` of `CreateOptions`).
     fn unknown(&self, request: &ReviewRequest) -> Result<Vec<String>, ApiError> {
         let unknown = request.unknown.iter().map(|field| format!("unknown field {field:?}"));
         let unknown: Vec<String> = unknown.collect();
@@ -114,14 +114,15 @@ impl CreateParameters {
             }
             "" | "Warn" | "Strict" => Ok(unknown),
             other => {
-                let message = format!("fieldValidation is Ignore, Warn or Strict, not {}", quoted(other));
+                let message =
+                    format!("fieldValidation must be Ignore, Warn or Strict, not {}", quoted(other));
                 Err(ApiError::bad_request(message))
             }
         }
     }
 }
 
-/// The clause of an answer that follows from the name of the user alone.
+/// The clause of an answer that depends only on the name of the user.
 const IDENTITY: &str = "identity";
 
 /// Returns the answer to a review.
@@ -131,7 +132,8 @@ fn answer(
     about: &Identity,
 ) -> QueueAccessReviewStatus {
     let Some(published) = published else {
-        return Answer::undecided("configuration", "not everything was read yet; ask again").into();
+        return Answer::undecided("configuration", "queuewarden has not read everything yet; try again")
+            .into();
     };
     let queues = match &published.queues {
         Ok(queues) => queues,

@@ -1,4 +1,4 @@
-//! An authority of front proxies, and the data that API servers publish about it.
+//! An authority for front proxies, and the data that API servers publish about it.
 
 use std::collections::BTreeMap;
 

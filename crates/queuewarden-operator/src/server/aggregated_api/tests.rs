@@ -1,4 +1,5 @@
-//! The endpoints behind an API server in memory, which proxies, and decides on permissions.
+//! Tests the endpoints with an in-memory API server in front, which proxies requests and decides on
+//! permissions.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -111,16 +112,14 @@ async fn queues_are_for_those_who_may_read_them() {
     let got = service.get("reader", ALL).await;
     assert_eq!(
         got.warnings(),
-        [
-            "299 - \"queues that placement rules have made are not shown: the YuniKornConfig has no schedulerUrl\""
-        ]
+        ["299 - \"queues created by placement rules are not shown: the YuniKornConfig has no schedulerUrl\""]
     );
     let list = got.expect(200, "QueueList");
     assert_eq!(list["items"][1]["status"]["submit"]["subjects"][0]["name"], "sue");
     service.get("reader", &format!("{ALL}/root.prod")).await.expect(200, "\"leaf\":true");
     service.get("reader", &format!("{ALL}/root.none")).await.expect(404, "NotFound");
     service.get("reader", &format!("{ALL}/root.a/b%2Fc")).await.expect(404, r#"\"root.a/b/c\" not found"#);
-    service.get("reader", &format!("{ALL}/root.PROD")).await.expect(404, "names of queues are in lower case");
+    service.get("reader", &format!("{ALL}/root.PROD")).await.expect(404, "queue names are in lower case");
     service.get("sue", ALL).await.expect(403, r#"User \"sue\" cannot list resource \"queues\""#);
     service.get("sue", &format!("{ALL}/root.prod")).await.expect(403, "cannot get");
     service
@@ -142,9 +141,9 @@ async fn queues_are_for_those_who_may_read_them() {
 #[tokio::test]
 async fn the_certificate_alone_is_nobodys() {
     let mut service = AggregatedService::open();
-    service.get("", ALL).await.expect(401, "does not say for whom it asks");
+    service.get("", ALL).await.expect(401, "does not name the user of the request");
     service.certificate = Vec::new();
-    service.get("reader", ALL).await.expect(401, "show who you are");
+    service.get("reader", ALL).await.expect(401, "authenticate with a client certificate");
 }
 
 #[tokio::test]
@@ -155,12 +154,9 @@ async fn reviews_are_answered_to_those_whom_they_concern() {
     assert_eq!(answer["status"]["user"], "sue");
     service.create("bob", OWN, own).await.expect(201, "\"allowed\":false");
     service.create("ann", NAMED, submit("sue")).await.expect(201, "\"allowed\":true");
-    service
-        .create("sue", NAMED, submit("bob"))
-        .await
-        .expect(403, "only an administrator of the queue may ask");
+    service.create("sue", NAMED, submit("bob")).await.expect(403, "only administrators of the queue");
     let invented = json!({"user": "sue", "groups": ["devs"], "verb": "submit", "queue": "root.prod"});
-    service.create("sue", NAMED, invented).await.expect(403, "about other users");
+    service.create("sue", NAMED, invented).await.expect(403, "may ask about other users");
     let mut slip = submit("ann");
     slip["quue"] = "x".into();
     let warned = service.create("ann", NAMED, slip).await;
@@ -179,7 +175,7 @@ async fn reviews_are_answered_to_those_whom_they_concern() {
     service
         .create("a b", OWN, json!({"verb": "submit", "queue": "root"}))
         .await
-        .expect(201, "YuniKorn takes nothing from user `a b`");
+        .expect(201, "YuniKorn refuses every request of user `a b`");
     for (decision, clause, times) in [
         ("allowed", "submitacl", 2),
         ("denied", "acl", 1),
@@ -191,7 +187,8 @@ async fn reviews_are_answered_to_those_whom_they_concern() {
     }
 }
 
-/// `reader` may read queues, `ann` administers the queue, all others get only what concerns themselves.
+/// `reader` may read queues, `ann` administers the queue, and all others get only the part that concerns
+/// themselves.
 #[tokio::test]
 async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others() {
     let service = AggregatedService::open();
@@ -224,21 +221,21 @@ async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others()
 #[tokio::test]
 async fn nothing_is_answered_by_guess() {
     let service = AggregatedService::closed();
-    service.get("reader", ALL).await.expect(503, "not everything was read yet");
+    service.get("reader", ALL).await.expect(503, "queuewarden has not read everything yet");
     let own = json!({"verb": "submit", "queue": "root.prod"});
     service
         .create("sue", OWN, own.clone())
         .await
-        .expect(201, "\"evaluationError\":\"the ACLs are not known now");
+        .expect(201, "\"evaluationError\":\"the ACLs are unknown at the moment");
     service.knows("partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]\n");
-    service.get("reader", ALL).await.expect(503, "what it runs is not known");
+    service.get("reader", ALL).await.expect(503, "the configuration that it runs is unknown");
     service.create("sue", OWN, own.clone()).await.expect(201, "evaluationError");
     service.knows(QUEUES);
     service.get("reader", ALL).await.expect(200, "root.prod");
-    // Cached answers stay valid for seconds; others need a request.
+    // Cached answers stay valid for seconds; other answers need a request.
     service.server.mute.store(true, Ordering::Relaxed);
-    service.get("another", ALL).await.expect(503, "cannot ask Kubernetes whether you may");
-    service.create("bob", OWN, own).await.expect(503, "cannot ask Kubernetes");
+    service.get("another", ALL).await.expect(503, "cannot check your permissions with Kubernetes");
+    service.create("bob", OWN, own).await.expect(503, "cannot check your permissions with Kubernetes");
 }
 
 #[tokio::test(start_paused = true)]
@@ -255,14 +252,14 @@ async fn the_authority_may_be_replaced_and_strangers_do_not_make_it_read_again_a
     assert_eq!(service.server.reads.load(Ordering::Relaxed), 2);
     let known = std::mem::replace(&mut service.certificate, stranger);
     for _ in 0..20 {
-        service.get("reader", ALL).await.expect(401, "the client certificate does not count here");
+        service.get("reader", ALL).await.expect(401, "the client certificate is not accepted here");
     }
     assert_eq!(service.server.reads.load(Ordering::Relaxed), 2);
-    // The last read data stays valid where it cannot be read again.
+    // The last data stays valid if it cannot be read again.
     service.certificate = known;
     service.server.mute.store(true, Ordering::Relaxed);
     tokio::time::advance(std::time::Duration::from_secs(100)).await;
-    service.get("another", ALL).await.expect(503, "cannot ask Kubernetes whether you may");
+    service.get("another", ALL).await.expect(503, "cannot check your permissions with Kubernetes");
     service.server.mute.store(false, Ordering::Relaxed);
     // Withdrawn data does not.
     *service.server.published.lock().unwrap() = None;

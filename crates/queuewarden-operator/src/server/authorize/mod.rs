@@ -1,20 +1,21 @@
 //! Access reviews: may this user do this in that queue, or with that application?
 //!
-//! Two addresses, one answer:
+//! Two addresses give the same answer:
 //! * `POST /authorize` is an authorization webhook of the API server (`--authorization-config`), in
-//!   `authorization.k8s.io/v1` and `v1beta1`. It asks about everybody, on behalf of `kubectl auth can-i`
-//!   and of whatever else is authorized.
-//! * `POST /apis/authorization.k8s.io/…` speaks as the API server does to its clients, for those in the
-//!   cluster who ask directly.
+//!   `authorization.k8s.io/v1` and `v1beta1`. The API server sends requests about any user, for `kubectl auth
+//!   can-i` and everything else that it authorizes.
+//! * `POST /apis/authorization.k8s.io/…` behaves like the API server's own endpoint, for clients in the
+//!   cluster that ask directly.
 //!
-//! Callers are always authenticated ([`super::caller`]). All users may ask about themselves. The
-//! administrators of the queue, and users whom Kubernetes lets create `subjectaccessreviews`, may ask about
-//! others: the API server's own identity is one of them. [`permission`](super::permission) decides how much
+//! Callers are always authenticated ([`super::caller`]). All users may ask about themselves. Administrators
+//! of the queue may ask about others, and so may users with Kubernetes' permission to create
+//! `subjectaccessreviews`, such as the API server itself. [`permission`](super::permission) decides how much
 //! of the answer they get.
 //!
-//! An authorizer that does not answer delays every request of the cluster for seconds (after a 5xx the API
-//! server repeats the request five times). So an undecided review gets no opinion, with the reason: there
-//! is no state yet, the API server cannot authenticate the caller, the queues cannot be read.
+//! An authorizer that does not answer delays every request in the cluster for seconds, because the API server
+//! repeats a request five times after a 5xx. If a review cannot be decided, the response is therefore no
+//! opinion, with the reason: there is no state yet, the API server cannot authenticate the caller, or the
+//! queues cannot be read.
 
 #[cfg(test)]
 mod tests;
@@ -43,12 +44,12 @@ use yunikorn::queue;
 use yunikorn_access::review::{AccessAction, AccessRequest, Answer, Lookup, answer};
 use yunikorn_access::tree::Scheduler;
 
-/// The largest review that is read, in bytes: the API server's own limit for the parts that its callers
-/// control is 10 kB, and users may be in thousands of groups.
+/// The maximum size of a review in bytes. The API server's own limit for the parts that its callers control
+/// is 10 kB, and users may be in thousands of groups.
 pub(super) const MAX_BODY: usize = 256 * 1024;
 
-/// The partition of every review: a review does not name one, so it is the one that `YuniKorn` has on
-/// Kubernetes (k8shim `pkg/common/constants/constants.go:53`).
+/// The partition of every review. A review does not name a partition, so it is the one that `YuniKorn` uses
+/// on Kubernetes (k8shim `pkg/common/constants/constants.go:53`).
 const PARTITION: &str = "default";
 
 /// Returns the routes.
@@ -61,7 +62,8 @@ pub fn router() -> Router<Arc<ServerState>> {
             post(review).layer(Extension(ReviewKind::Local)),
         )
         .layer(Extension(Audit::new("subjectaccessreviews")));
-    // Not an extension of the request: each layer around the busiest route costs a microsecond.
+    // Captured rather than added as an extension, because each layer around the busiest route costs a
+    // microsecond.
     let audit = Audit::new("authorize");
     let authorize = move |State(state): State<Arc<ServerState>>, request: Request| {
         authorize(state, audit.clone(), request)
@@ -72,8 +74,8 @@ pub fn router() -> Router<Arc<ServerState>> {
         .nest("/apis/authorization.k8s.io/v1beta1", reviews)
 }
 
-/// `POST /authorize`, from the API server; it takes 200 and 201 alike, and reads only the status of the
-/// answer (`k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go`).
+/// `POST /authorize`, from the API server, which treats 200 and 201 the same and reads only the status of the
+/// response (`k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go`).
 async fn authorize(state: Arc<ServerState>, audit: Audit, request: Request) -> Result<Response, ApiError> {
     let (parts, body) = received(request).await?;
     let review = read(ReviewKind::Subject, &body)?;
@@ -96,7 +98,7 @@ async fn review(
         && review.namespace != namespace
     {
         let message = format!(
-            "the path says namespace {}, metadata.namespace {}: write the same in both",
+            "the namespace in the path is {}, but metadata.namespace is {}: use the same in both",
             quoted(&namespace),
             quoted(&review.namespace)
         );
@@ -107,36 +109,37 @@ async fn review(
     Ok((StatusCode::CREATED, Json(filled(document, &answer))).into_response())
 }
 
-/// Separates a request, as no extractor does without a copy of its headers.
+/// Splits a request, which extractors cannot do without copying its headers.
 async fn received(request: Request) -> Result<(Parts, Bytes), ApiError> {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, MAX_BODY).await;
     Ok((parts, body.map_err(|error| ApiError::bad_request(error.to_string()))?))
 }
 
-/// Reads a review of this kind. The inner error is only for callers who have authenticated.
+/// Parses a review of this kind. The inner error may only be shown to authenticated callers.
 fn read(kind: ReviewKind, body: &[u8]) -> Result<Result<SubjectAccessReview, Diagnostic>, ApiError> {
     if let Some(review) = SubjectAccessReview::read_json(body)
         && review.kind() == Some(Ok(kind))
     {
         return Ok(Ok(review));
     }
-    // Reports errors by field; and of duplicate fields the last counts, as for the API server.
+    // This parser reports errors by field and, like the API server, uses the last of duplicate fields.
     let document: Value = serde_json::from_slice(body)
-        .map_err(|error| ApiError::bad_request(format!("the body is no JSON: {error}")))?;
+        .map_err(|error| ApiError::bad_request(format!("the body is not JSON: {error}")))?;
     match ReviewKind::from_document(&document) {
         Some(Ok(named)) if named == kind => Ok(SubjectAccessReview::read(&document)),
         Some(Err(unknown)) => Err(refused(&unknown)),
         _ => {
             let kind = kind.as_str();
-            let message =
-                format!("the body is no {kind}: write apiVersion: authorization.k8s.io/v1 and kind: {kind}");
+            let message = format!(
+                "the body is not a {kind}: write apiVersion: authorization.k8s.io/v1 and kind: {kind}"
+            );
             Err(ApiError::bad_request(message))
         }
     }
 }
 
-/// Answers a review. An internal error is no opinion, like every other reason that leaves a review
+/// Answers a review. An internal error gives no opinion, like every other reason that leaves a review
 /// undecided.
 async fn answered(
     state: &ServerState,
@@ -179,7 +182,7 @@ async fn decided(
     let user = review.user(kind, Some(&caller.identity)).map_err(|wrong| refused(&wrong))?;
     let action = match review.action(state.applications.answers_pods()) {
         Ok(action) => action,
-        // A review that is not for queuewarden needs no permission, and no line in the log.
+        // A review that is not for queuewarden needs no permission and no line in the log.
         Err(answer) => {
             state.health.metrics.decided(OTHER, answer.decision(), answer.clause);
             return Ok(answer);
@@ -227,7 +230,7 @@ fn scheduler(published: Option<&Published>) -> Result<Scheduler<'_>, String> {
 
 /// Looks up the application of a request; `None` if it is not about one.
 async fn find(state: &ServerState, action: AccessAction<'_>, scheduler: Scheduler<'_>) -> Option<Lookup> {
-    // Boxed, because requests about queues would have their size, too.
+    // Boxed, because the future would otherwise increase the size of requests about queues.
     match action {
         AccessAction::Application { namespace, id, .. } => {
             Some(Box::pin(state.applications.find(namespace, id, scheduler)).await)
@@ -239,22 +242,21 @@ async fn find(state: &ServerState, action: AccessAction<'_>, scheduler: Schedule
     }
 }
 
-/// Returns the queue of a request: its administrators may ask about others.
+/// Returns the queue of a request, whose administrators may ask about others.
 fn queue_of<'a>(action: AccessAction<'a>, application: Option<&'a Lookup>) -> &'a str {
     match (action, application) {
         (AccessAction::Queue { queue, .. }, _) => queue,
         (AccessAction::AllQueues { .. }, _) => queue::ROOT,
         (_, Some(Lookup::Application(application))) => &application.queue,
-        // Without a state there is no queue; an unprivileged caller does not learn whether an object
+        // Without a state the queue is unknown; an unprivileged caller does not learn whether an object
         // exists.
         _ => "",
     }
 }
 
-/// Returns the answer for callers who cannot be authenticated now. It reveals nothing about users or
-/// queues.
+/// Returns the answer for callers who cannot be authenticated now. It reveals nothing about users or queues.
 fn unknown_caller(why: &str) -> Answer {
-    Answer::undecided("asker", &format!("queuewarden cannot check now who asks: {why}"))
+    Answer::undecided("asker", &format!("queuewarden cannot identify the caller at the moment: {why}"))
 }
 
 fn refused(wrong: &Diagnostic) -> ApiError {

@@ -1,4 +1,4 @@
-//! The endpoint with a cluster of two queues behind it, and an API server that knows three tokens.
+//! Tests the endpoint with a cluster of two queues, and an API server that knows three tokens.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,8 +21,8 @@ struct AuthorizerService {
 }
 
 /// Lets `apiserver` create `subjectaccessreviews`, and `reader` read queues; `sue`, `ann` and `eve` may do
-/// neither. The token `lost` gets nothing but an error. With the token `fault`, and in requests about
-/// `zed`, the client panics, as an internal error would.
+/// nothing. The token `lost` causes an error. With the token `fault`, and in requests about `zed`, the client
+/// panics, as an internal error would.
 async fn answer(request: Request<kube::client::Body>, calls: Arc<AtomicUsize>) -> http::Response<Body> {
     let path = request.uri().path().to_owned();
     let body = request.into_body().collect().await.unwrap().to_bytes();
@@ -133,7 +133,7 @@ async fn others_ask_about_themselves_and_administrators_about_their_queue() {
         assert_eq!(code, expected, "{token} {review} {answer}");
         assert_eq!(answer["status"].is_object(), expected == StatusCode::CREATED, "{answer}");
     }
-    // With a group that is not theirs they would ask about its members.
+    // With a group that they are not in, they would ask about its members.
     let mut more = about("eve");
     more["spec"]["groups"] = json!(["devs"]);
     assert_eq!(service.ask(REVIEWS, "eve", &more).await.0, StatusCode::FORBIDDEN);
@@ -155,8 +155,8 @@ async fn oneself_is_who_asks() {
     assert_eq!(service.ask(&path("other"), "sue", &local).await.0, StatusCode::BAD_REQUEST);
 }
 
-/// `reader` may read queues, `ann` administers the queue, `apiserver` may ask about every user; all others
-/// get only what concerns themselves.
+/// `reader` may read queues, `ann` administers the queue, and `apiserver` may ask about every user; the
+/// others only get the part that concerns themselves.
 #[tokio::test]
 async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others() {
     let service = AuthorizerService::open();
@@ -174,10 +174,10 @@ async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others()
         [(OWN, own("", "submit", "queues", "root.prod")), (REVIEWS, about("eve")), (HOOK, about("eve"))]
     {
         let status = reported(path, "eve", &review).await;
-        let expected = "nothing lets user eve submit to `root.prod`, or there is no such queue: ask an administrator of the cluster";
+        let expected = "user eve has no right to submit to `root.prod`, or there is no such queue; ask an administrator of the cluster";
         assert_eq!(status, json!({"allowed": false, "denied": true, "reason": expected}), "{path}");
     }
-    // A missing queue has the same answer.
+    // A missing queue gives the same answer.
     let there = reported(OWN, "eve", &own("", "submit", "queues", "root.prod")).await.to_string();
     for absent in ["root.none", "root.a b", "prod"] {
         let status = reported(OWN, "eve", &own("", "submit", "queues", absent)).await.to_string();
@@ -189,7 +189,7 @@ async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others()
     let status = reported(OWN, "eve", &own("", "administer", "queues", "")).await;
     assert_eq!(
         status["reason"],
-        "nothing lets user eve administer all queues: ask an administrator of the cluster"
+        "user eve has no right to administer all queues; ask an administrator of the cluster"
     );
     let status = reported(OWN, "sue", &own("", "submit", "queues", "root.Prod")).await;
     assert_eq!(status, json!({"allowed": true, "reason": "user sue may submit to `root.Prod`"}));
@@ -199,16 +199,22 @@ async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others()
         let status = reported(REVIEWS, token, &review).await.to_string();
         assert!(!status.contains("no such queue") && !status.contains("`root.prod`"), "{token}: {status}");
     }
-    // If the ACLs are unknown, only users who may read them learn the reason.
+    // If the ACLs are unknown, only users who may read them learn why.
     service.fixture.learn(Snapshot {
         defaults: Some(defaults("queues.yaml", &QUEUES.replace("sue devs", "sue  devs"))),
         ..testing::snapshot()
     });
     let [eve, reader] = ["eve", "reader"].map(|token| (token, about(token)));
     let status = reported(REVIEWS, eve.0, &eve.1).await;
-    assert!(status["evaluationError"].as_str().unwrap().contains("the ACLs are not known now"), "{status}");
+    assert!(
+        status["evaluationError"].as_str().unwrap().contains("the ACLs are unknown at the moment"),
+        "{status}"
+    );
     let status = reported(REVIEWS, reader.0, &reader.1).await;
-    assert!(!status["evaluationError"].as_str().unwrap().contains("the ACLs are not known now"), "{status}");
+    assert!(
+        !status["evaluationError"].as_str().unwrap().contains("the ACLs are unknown at the moment"),
+        "{status}"
+    );
 }
 
 #[tokio::test]
@@ -276,8 +282,7 @@ async fn what_is_decided_is_counted_by_words_of_ours() {
     assert!(!names.contains("Frobnicate") && !names.contains("frogs"), "{names}");
 }
 
-/// The API server repeats the request five times after a server error, and all the while the user's request
-/// waits.
+/// After a server error the API server repeats the request five times, while the user's request waits.
 #[tokio::test]
 async fn a_fault_is_no_opinion() {
     let service = AuthorizerService::open();
@@ -288,7 +293,7 @@ async fn a_fault_is_no_opinion() {
             assert_eq!(answer["status"]["allowed"], false, "{answer}");
             assert_eq!(answer["status"].get("denied"), None, "{answer}");
             let why = answer["status"]["evaluationError"].as_str().unwrap();
-            assert!(why.contains("fault in queuewarden"), "{why}");
+            assert!(why.contains("internal error in queuewarden"), "{why}");
         }
     }
     assert_eq!(service.fixture.counted("other", "undecided", "fault"), 4);

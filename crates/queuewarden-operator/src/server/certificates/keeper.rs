@@ -1,14 +1,14 @@
-//! Renews queuewarden's own certificate: a loop that writes due changes into the Secret, then into `caBundle`
-//! of queuewarden's objects that make the API server call the endpoints. These have fixed names, so that the
-//! permission to write them can be given by name. A missing object is not used.
+//! Renews queuewarden's own certificate: a loop that writes due changes to the Secret, then to `caBundle` of
+//! the objects that make the API server call queuewarden's endpoints. These objects have fixed names, so that
+//! RBAC can grant write permission by name. Missing objects are skipped.
 //!
-//! It runs in a process of its own (`queuewarden certificates`) that listens nowhere: the permission to
-//! change a webhook configuration is worth the cluster. Two of them do no harm, because the
-//! `resourceVersion` of the Secret lets one write at a time.
+//! The loop runs in a separate process (`queuewarden certificates`) that does not listen on any port, because
+//! permission to change a webhook configuration is as powerful as owning the cluster. Running two of them is
+//! safe, because the `resourceVersion` of the Secret lets only one write succeed.
 //!
-//! Each round reads everything anew: the Secret, the wall clock, the bundle in the API server. The loop
-//! only remembers the last content of the Secret. It writes that back where the Secret was emptied or
-//! removed: no caller would trust a new authority.
+//! Each round reads everything again: the Secret, the wall clock, the bundle in the API server. The loop only
+//! remembers the last content of the Secret, which it writes back if the Secret was emptied or removed,
+//! because no caller would trust a new authority.
 
 use std::future::ready;
 
@@ -36,14 +36,14 @@ use queuewarden_api::registration::{API_SERVICE, MUTATING, VALIDATING};
 use queuewarden_client::call::{CallError, call};
 use queuewarden_client::objects::{patch_params, post_params};
 
-/// The largest number of steps in one round: enough to remove, create and sign everything.
+/// Maximum number of steps in one round: enough to remove, create and sign everything.
 const STEPS: usize = 2 * MOST;
 
 /// The largest number of changes of objects that one round takes up.
 const MOST_CHANGES: usize = 16;
 
 /// Renews the certificate in the Secret.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct Keeper {
     client: Client,
     secrets: Api<Secret>,
@@ -90,7 +90,7 @@ impl Keeper {
         match stored.as_ref().map(Material::read) {
             Some(Ok(read)) if !read.authorities.is_empty() => self.material = read,
             Some(Err(error)) => tracing::warn!(secret = self.name, %error, "The Secret is damaged"),
-            // Written back, not created anew: callers trust the old one.
+            // The old material is written back rather than replaced, because callers trust it.
             None | Some(Ok(_)) => {}
         }
         self.renew(stored, now).await?;
@@ -123,8 +123,8 @@ impl Keeper {
                 call(self.secrets.patch(&self.name, &patch_params(), &Patch::Apply(&secret))).await
             };
             written.map_err(|error| TlsError(format!(
-                "cannot write Secret {}: {error}; the role of ServiceAccount queuewarden-certificates has to \
-                 let it get, update, create and patch it",
+                "cannot write Secret {}: {error}; the role of ServiceAccount queuewarden-certificates must \
+                 allow get and update on it and, if it does not exist, create",
                 self.name
             )))?;
         }
@@ -143,8 +143,7 @@ impl Keeper {
             if let Err(error) = inject(&self.client, &resource, name, &bytes).await {
                 problem.get_or_insert_with(|| {
                     TlsError(format!(
-                        "cannot tell the API server whose certificate it will see, so it goes on seeing the old \
-                         one: {} {name}: {error}",
+                        "cannot update the caBundle, so the certificate stays as it is: {} {name}: {error}",
                         resource.kind
                     ))
                 });
@@ -156,8 +155,8 @@ impl Keeper {
     }
 }
 
-/// Returns the part of an object that has to change so that it has `bundle`; `None`: it has it, or takes
-/// none. A configuration of webhooks has a bundle for each of them, an `APIService` has one.
+/// Returns the patch that sets `bundle` in an object, or `None` if it already has the bundle or takes none. A
+/// webhook configuration has a bundle for each webhook; an `APIService` has one.
 fn change(object: &Value, bundle: &ByteString) -> Option<Value> {
     let bundle = json!(bundle);
     if let Some(before) = object.get("webhooks") {
@@ -208,7 +207,7 @@ async fn inject(
     let objects: Api<DynamicObject> = Api::all_with(client.clone(), resource);
     let Some(object) = call(objects.get_opt(name)).await? else { return Ok(()) };
     let Some(mut change) = change(&object.data, bundle) else { return Ok(()) };
-    // A list is replaced as a whole: only if it is still the one that was read.
+    // A merge patch replaces the whole list, so the list must not have changed since it was read.
     if let (Some(change), Some(version)) = (change.as_object_mut(), object.metadata.resource_version) {
         change.insert("metadata".to_owned(), json!({"resourceVersion": version}));
     }
@@ -234,7 +233,7 @@ mod tests {
         clock::now() - SignedDuration::from_hours(hours)
     }
 
-    /// A keeper, the Secrets that it has written, and a switch that lets the API server accept bundles.
+    /// A keeper, the Secrets that it has written, and a switch that makes the API server accept bundles.
     struct Replica {
         keeper: Keeper,
         written: Arc<Mutex<Vec<Secret>>>,
@@ -242,7 +241,7 @@ mod tests {
     }
 
     impl Replica {
-        /// The keeper of a cluster with such a Secret, or with none.
+        /// Returns the keeper of a cluster with this Secret, or without one.
         fn keeping(data: Option<BTreeMap<String, ByteString>>) -> Self {
             let metadata = ObjectMeta { name: Some("endpoints".to_owned()), ..ObjectMeta::default() };
             let kept = data.map(|data| Secret { metadata, data: Some(data), ..Secret::default() });
@@ -275,8 +274,7 @@ mod tests {
             Self { keeper: Keeper::new(&client, ("guards", "endpoints"), Terms::sample()), written, listens }
         }
 
-        /// Runs a round; returns its problem and the Secrets that were written so far. Without a problem it
-        /// is empty.
+        /// Runs a round; returns its problem, which may be empty, and the Secrets that were written so far.
         async fn round(&mut self) -> (String, Vec<BTreeMap<String, ByteString>>) {
             let problem = self.keeper.round(clock::now()).await.err().map(|error| error.to_string());
             let written = self.written.lock().unwrap().clone();
@@ -284,7 +282,7 @@ mod tests {
         }
     }
 
-    /// Runs a round of a keeper that had this material before; returns the same.
+    /// Runs a round of a keeper that previously had this material; returns the same.
     async fn round(
         material: &Material,
         data: Option<BTreeMap<String, ByteString>>,
@@ -332,7 +330,7 @@ mod tests {
         leader.listens.store(false, Ordering::Relaxed);
         for _ in 0..2 {
             let (problem, written) = leader.round().await;
-            assert!(problem.contains("cannot tell the API server") && written.is_empty(), "{problem}");
+            assert!(problem.contains("cannot update the caBundle") && written.is_empty(), "{problem}");
         }
         leader.listens.store(true, Ordering::Relaxed);
         assert_eq!(leader.round().await, (String::new(), Vec::new()));

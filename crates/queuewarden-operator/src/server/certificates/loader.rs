@@ -1,6 +1,6 @@
-//! Loads the certificate that the endpoints show, on every replica that listens: from the Secret that
+//! Loads the certificate that the endpoints use, on every replica that listens: from the Secret that
 //! `queuewarden certificates` writes, or from files that another program renews, such as cert-manager through
-//! a mounted Secret. The authorities of client certificates come from a file, too.
+//! a mounted Secret. The authorities of client certificates also come from a file.
 //!
 //! Files are read every few seconds, because a mounted directory is replaced by a link, which file watchers
 //! do not notice reliably.
@@ -26,19 +26,19 @@ use crate::server::caller::Authorities;
 use crate::server::tls::{ServerCertificate, TlsError};
 
 /// Follows the Secret.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct Follower {
     secrets: Api<Secret>,
     name: String,
     identity: ServerCertificate,
     health: Arc<Health>,
-    /// The certificate in use, without its key, and the time for which it is valid.
+    /// The certificate in use, without its key, and its validity.
     shown: Option<(String, Validity)>,
     problem: Problem,
 }
 
 impl Follower {
-    /// Returns the follower of Secret `name` in `namespace`, for a certificate that `identity` shows.
+    /// Returns the loader of Secret `name` in `namespace`, for the certificate of `identity`.
     pub fn new(
         client: &Client,
         (namespace, name): (&str, &str),
@@ -59,7 +59,7 @@ impl Follower {
         }
     }
 
-    /// Loads the certificate of the Secret. An invalid one is of no use: without another, this replica is
+    /// Loads the certificate of the Secret. An invalid one is ignored: if this replica has no other, it is
     /// not ready.
     async fn round(&mut self, now: Timestamp) -> Result<(), TlsError> {
         let name = &self.name;
@@ -70,7 +70,7 @@ impl Follower {
         let valid = shown.filter(|certificate| certificate.validity.holds(now));
         let Some(certificate) = valid else {
             return Err(TlsError(format!(
-                "Secret {name} {}: queuewarden certificates, which writes it, has to run",
+                "Secret {name} {}: queuewarden certificates, which writes it, must be running",
                 if found.is_some() { "has no valid certificate" } else { "is missing" }
             )));
         };
@@ -91,13 +91,13 @@ impl Follower {
 
 /// The time between two reads.
 const LOOK_AT_FILES: Duration = Duration::from_secs(5);
-/// Bytes that are read of one file; real files are much smaller.
+/// Maximum bytes read of one file; real files are much smaller.
 const MOST: u64 = 1024 * 1024;
 
 /// The files, and their content when they were last used.
-#[expect(missing_debug_implementations, reason = "there is a private key in it")]
+#[expect(missing_debug_implementations, reason = "it contains a private key")]
 pub struct CertificateFiles {
-    /// The certificate with those that signed it, and its private key, in PEM.
+    /// The certificate chain and the private key, in PEM.
     pair: Option<(PathBuf, PathBuf)>,
     clients: Option<PathBuf>,
     identity: ServerCertificate,
@@ -109,11 +109,11 @@ pub struct CertificateFiles {
 
 impl CertificateFiles {
     /// Reads the files of a certificate for `identity`, if it is mounted, and of the authorities of client
-    /// certificates, if there are any.
+    /// certificates, if configured.
     ///
     /// # Errors
     /// When a file cannot be used. Later such problems are logged and the last usable content stays, but a
-    /// server must not begin with them.
+    /// server must not start with them.
     pub fn begin(
         pair: Option<(PathBuf, PathBuf)>,
         clients: Option<PathBuf>,
@@ -127,12 +127,13 @@ impl CertificateFiles {
         Ok(files)
     }
 
-    /// Returns the authorities of client certificates; `None`: client certificates do not count.
+    /// Returns the authorities of client certificates; `None` means that client certificates are not
+    /// accepted.
     pub fn authorities(&self) -> watch::Receiver<Option<Arc<Authorities>>> {
         self.authorities.subscribe()
     }
 
-    /// Reads the files again and again.
+    /// Reads the files periodically.
     pub async fn run(mut self) {
         if self.pair.is_none() && self.clients.is_none() {
             return;
@@ -141,14 +142,14 @@ impl CertificateFiles {
         loop {
             sleep(LOOK_AT_FILES).await;
             let read = self.look();
-            problem.note(read.map_err(|error| format!("{error}; going on with what was read before")));
+            problem.note(read.map_err(|error| format!("{error}; continuing with the files as last read")));
         }
     }
 
-    /// Reads the files; they are small, so the runtime's thread does it.
+    /// Reads the files on the runtime's thread, because they are small.
     fn look(&mut self) -> Result<(), TlsError> {
         let pair = self.look_at_pair();
-        // Runs even if the pair has failed: a removed authority must not stay trusted because of that.
+        // Runs even if reading the pair has failed, because a removed authority must not stay trusted.
         self.look_at_clients().and(pair)
     }
 
@@ -176,7 +177,7 @@ impl CertificateFiles {
             return Ok(());
         }
         let authorities = Authorities::from_pem(&found).map_err(|error| unusable(path, &error))?;
-        tracing::info!(file = %path.display(), "Taking client certificates of new authorities");
+        tracing::info!(file = %path.display(), "Accepting client certificates of new authorities");
         self.authorities.send_replace(Some(Arc::new(authorities)));
         self.last_clients = Some(found);
         Ok(())
@@ -233,8 +234,8 @@ mod tests {
         assert!(!authorities.has_changed().unwrap());
     }
 
-    /// The follower only gets the Secret, loads a valid certificate from it, and keeps that one when the
-    /// Secret is emptied or taken over.
+    /// The loader only gets the Secret, loads a valid certificate from it, and keeps that one if the Secret
+    /// is emptied or taken over.
     #[tokio::test]
     async fn valid_certificate_in_the_secret_is_shown_and_stays() {
         let secret = |material: &Material| Secret { data: Some(material.data()), ..Secret::default() };

@@ -1,7 +1,7 @@
-//! Authorities and the server certificate, with their keys. rcgen makes them and x509-parser reads them
-//! back, so the content of the certificates decides and never the data beside them.
+//! Authorities and the server certificate, with their keys. rcgen creates them and x509-parser parses them
+//! again, so decisions depend only on the certificates themselves, never on data stored with them.
 //!
-//! They are stored in one Secret whose keys are those of `kubernetes.io/tls`, and one more for the
+//! They are stored in one Secret with the keys of `kubernetes.io/tls`, and an additional key for the
 //! authorities' keys.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,15 +28,15 @@ use queuewarden_client::call::call;
 
 /// The key of the server certificate.
 const CERTIFICATE: &str = "tls.crt";
-/// The key of the private key of the certificate.
+/// The entry with the private key of the certificate.
 const KEY: &str = "tls.key";
-/// The key of the authorities that callers should trust, oldest first.
+/// The entry with the authorities that callers should trust, oldest first.
 const AUTHORITIES: &str = "ca.crt";
-/// The key of the authorities' private keys, in the same order.
+/// The entry with the authorities' private keys, in the same order.
 pub(super) const AUTHORITY_KEYS: &str = "ca.key";
-/// Bytes that are read of one entry; real entries are much smaller.
+/// Maximum bytes read of one entry; real entries are much smaller.
 const MOST: usize = 256 * 1024;
-/// Clocks of callers may be late by this much; less, where lifetimes are short.
+/// Tolerance for callers' clocks that are slow; less if lifetimes are short.
 const LATE_CLOCKS: SignedDuration = SignedDuration::from_hours(1);
 
 /// The required properties of certificates.
@@ -46,14 +46,14 @@ pub struct Terms {
     pub authority: SignedDuration,
     /// The lifetime of a certificate.
     pub certificate: SignedDuration,
-    /// DNS names and IP addresses under which callers reach the endpoints.
+    /// DNS names and IP addresses of the endpoints.
     pub names: BTreeSet<String>,
 }
 
 /// A certificate and its key: of an authority, or of the server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Certificate {
-    /// PEM; the first one is its own.
+    /// PEM; the first certificate is its own.
     pub chain: String,
     /// PEM.
     pub key: String,
@@ -138,10 +138,10 @@ impl Material {
         material
     }
 
-    /// Returns the material in a Secret; nothing where all of it is missing or empty.
+    /// Reads the material in a Secret. Returns empty material if all parts are missing or empty.
     ///
     /// # Errors
-    /// When a part is missing or cannot be read.
+    /// When a part is missing or cannot be parsed.
     pub fn read(secret: &Secret) -> Result<Self, TlsError> {
         let text = |key| text(secret, key);
         let (authorities, keys) = (text(AUTHORITIES)?, text(AUTHORITY_KEYS)?);
@@ -201,12 +201,12 @@ impl Material {
     /// Adds a new authority.
     ///
     /// # Errors
-    /// When none can be made.
+    /// When it cannot be created.
     pub fn add_authority(&mut self, now: Timestamp, terms: &Terms) -> Result<(), TlsError> {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::default();
         lasting(&mut params, now, terms.authority, None)?;
-        // Each has a name of its own: an authority is found by its name.
+        // Each authority has a unique name, because it is looked up by name.
         params.distinguished_name.push(DnType::CommonName, format!("queuewarden-ca@{}", now.as_second()));
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -218,7 +218,7 @@ impl Material {
     /// Signs a new certificate.
     ///
     /// # Errors
-    /// When there is no such authority, or none can be made.
+    /// When there is no such authority, or the certificate cannot be created.
     pub fn sign(&mut self, now: Timestamp, terms: &Terms, by: usize) -> Result<(), TlsError> {
         let by = self.authorities.get(by).ok_or_else(|| unreadable("the authority", &"there is none"))?;
         let key = KeyPair::generate()?;
@@ -244,7 +244,7 @@ impl Material {
     }
 }
 
-/// Sets a validity that begins a little before now, so that a caller whose clock is late accepts it, and
+/// Sets a validity that begins slightly in the past, so that a caller whose clock is slow accepts it, and
 /// that never outlasts the signer.
 fn lasting(
     params: &mut CertificateParams,
@@ -258,7 +258,7 @@ fn lasting(
     let from = signer.map_or(from, |signer| from.max(signer.from));
     let until = signer.map_or(until, |signer| until.min(signer.until));
     params.not_before = moment(from)?;
-    // `notAfter` is the last second, `until` is the one after it.
+    // `notAfter` is the last valid second, `until` is the one after it.
     params.not_after = moment(until)? - time::Duration::SECOND;
     Ok(())
 }
@@ -306,26 +306,27 @@ fn no_time(error: &dyn fmt::Display) -> TlsError {
     TlsError(format!("no certificate can be valid until then: {error}"))
 }
 
-/// Gets the Secret `name`; `None`: there is none.
+/// Gets the Secret `name`, or `None` if it does not exist.
 ///
 /// # Errors
 /// When it cannot be read, or belongs to another program.
 pub(super) async fn secret(secrets: &Api<Secret>, name: &str) -> Result<Option<Secret>, TlsError> {
     let found = call(secrets.get_opt(name)).await;
     let found = found.map_err(|error| TlsError(format!("cannot read Secret {name}: {error}")))?;
-    // One without authorities may belong to another program as well as be emptied.
+    // A Secret without authorities may have been emptied, or may belong to another program.
     if found.as_ref().is_some_and(|found| !is_ours(found)) {
         return Err(TlsError(format!(
-            "Secret {name} was not written by queuewarden: there is something in it, but no {AUTHORITY_KEYS}; mount it and name its files \
-             with --tls-cert-file and --tls-private-key-file, or name another Secret with --tls-secret"
+            "Secret {name} was not written by queuewarden: it has content, but no {AUTHORITY_KEYS}; mount it \
+             and pass its files with --tls-cert-file and --tls-private-key-file, or name another Secret with \
+             --tls-secret"
         )));
     }
     Ok(found)
 }
 
-/// Returns whether queuewarden wrote the Secret: no other program stores the authorities' keys beside the
-/// certificate. A Secret whose keys are all empty, as type `kubernetes.io/tls` requires of a placeholder,
-/// belongs to no program.
+/// Returns whether queuewarden wrote the Secret. Other programs do not store the authorities' keys in it. A
+/// Secret whose keys are all empty, as type `kubernetes.io/tls` requires of a placeholder, belongs to no
+/// program.
 fn is_ours(secret: &Secret) -> bool {
     let is_empty = |data: &BTreeMap<String, ByteString>| data.values().all(|value| value.0.is_empty());
     secret.data.as_ref().is_none_or(|data| is_empty(data) || data.contains_key(AUTHORITY_KEYS))

@@ -1,15 +1,14 @@
-//! The certificate of the HTTPS endpoints: made and renewed here, or mounted from elsewhere.
+//! The certificate of the HTTPS endpoints, which is either issued and renewed here or mounted.
 //!
-//! Without a mounted certificate, queuewarden is its own authority. One Secret, shared by all replicas, has
-//! the authorities that callers should trust and the server certificate. A process that does not listen
-//! renews them; those that listen load them. Nothing here sleeps until an expiry: every few seconds the
-//! wall clock is read anew, so that a clock that was set, or a machine that was suspended, is noticed.
+//! Without a mounted certificate, queuewarden is its own authority. One Secret, shared by all replicas,
+//! contains the authorities that callers should trust and the server certificate. A process that does not
+//! listen renews them; the listening processes load them. Nothing here sleeps until an expiry. Instead, the
+//! wall clock is read every few seconds, so that a clock change or a suspended machine is noticed.
 //!
 //! * [`schedule`]: the next change that is due, as a pure function of times.
-//! * [`material`]: the keys and certificates, and their storage.
-//! * [`keeper`]: the loop that renews the certificate of our own, and publishes the authorities to the API
-//!   server before it uses a certificate that it could not check; [`loader`]: the loops that show it, or a
-//!   mounted one.
+//! * [`material`]: the keys and certificates, and how they are stored.
+//! * [`keeper`]: the loop that renews our own certificate, and publishes the authorities to the API server
+//!   before it uses a certificate signed by them; [`loader`]: the loops that serve it, or a mounted one.
 
 pub mod keeper;
 pub mod loader;
@@ -21,12 +20,12 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-/// The time between two rounds of a loop about the Secret.
+/// The interval between two rounds of a loop over the Secret.
 const LOOK: Duration = Duration::from_secs(10);
-/// The time between two rounds while there is no certificate, or lifetimes are short.
+/// The interval between two rounds while there is no certificate, or if lifetimes are short.
 const SOON: Duration = Duration::from_millis(500);
 
-/// Returns the time until the next round, with a certificate of this lifetime or with none.
+/// Returns the time until the next round, depending on the lifetime of the certificate, if any.
 fn delay(lifetime: Option<SignedDuration>) -> Duration {
     lifetime.map_or(SOON, |lifetime| (lifetime.unsigned_abs() / 50).clamp(SOON, LOOK))
 }

@@ -1,14 +1,14 @@
-//! The next change that is due: a pure function of the validities, the wall clock and the fact that callers
-//! know all authorities.
+//! The next change that is due: a pure function of the validities, the wall clock and whether callers know
+//! all authorities.
 //!
-//! An authority is followed by the next when a third of its time is left. The next one is published at
-//! once, and signs only when a sixth of its own time has passed. Until then all callers, even with a copy
-//! made by hand, have time to learn of it, and the old one is still valid for another sixth when it stops
-//! signing. The certificate is renewed when a third of its time is left.
+//! An authority is followed by the next one when a third of its lifetime is left. The next one is published
+//! at once, but signs only after a sixth of its lifetime. Until then all callers, even with a manual copy,
+//! have time to receive it, and the old one is still valid for another sixth when it stops signing. The
+//! certificate is renewed when a third of its lifetime is left.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// The largest number of authorities in one Secret; more than a clock that jumps would need.
+/// Maximum number of authorities in one Secret; more than a jumping clock would create.
 pub const MOST: usize = 4;
 
 /// A validity: from `from` until before `until`.
@@ -26,12 +26,12 @@ impl Validity {
         self.from <= now && now < self.until
     }
 
-    /// Returns whether one part of `parts` or less is left of its time.
+    /// Returns whether at most one part of `parts` of its lifetime is left.
     fn is_late(self, now: Timestamp, parts: i32) -> bool {
         self.until.duration_since(now) <= self.length() / parts.max(1)
     }
 
-    /// Returns whether one part of `parts` of its time has passed.
+    /// Returns whether at least one part of `parts` of its lifetime has passed.
     fn is_ripe(self, now: Timestamp, parts: i32) -> bool {
         now.duration_since(self.from) >= self.length() / parts.max(1)
     }
@@ -46,7 +46,7 @@ impl Validity {
 pub struct Shown {
     /// Its validity.
     pub validity: Validity,
-    /// The index of the authority that signed it; `None`: another one.
+    /// The index of the authority that signed it; `None` if another one did.
     pub signer: Option<usize>,
     /// True if it has exactly the desired names.
     pub names_fit: bool,
@@ -59,14 +59,14 @@ pub enum Due {
     Nothing,
     /// Remove this authority: it has expired, or there are too many.
     Forget(usize),
-    /// Make a new authority, and publish it to callers.
+    /// Create a new authority, and publish it to callers.
     Authority,
     /// Sign a new certificate with this authority.
     Certificate(usize),
 }
 
-/// Returns the change that is due now. The oldest authority is the first; `reported` is true if the API
-/// server has the bundle with all of them.
+/// Returns the change that is due now. The oldest authority is first; `reported` is true if the API server
+/// has the bundle with all of them.
 pub fn due(authorities: &[Validity], shown: Option<Shown>, reported: bool, now: Timestamp) -> Due {
     let is_valid = |authority: &Validity| authority.holds(now);
     if let Some(expired) = authorities.iter().position(|authority| authority.until <= now) {
@@ -75,11 +75,11 @@ pub fn due(authorities: &[Validity], shown: Option<Shown>, reported: bool, now: 
     if authorities.len() > MOST {
         return Due::Forget(0);
     }
-    // The newest, as long as it is valid and not late.
+    // The newest authority, as long as it is valid and not near its end.
     if !authorities.iter().any(|authority| is_valid(authority) && !authority.is_late(now, 3)) {
         return if authorities.len() == MOST { Due::Forget(0) } else { Due::Authority };
     }
-    // The newest one that all callers had time to learn of; else the one that has been known longest.
+    // The newest authority that all callers had time to receive; otherwise the one known for longest.
     let known = authorities.iter().rposition(|authority| is_valid(authority) && authority.is_ripe(now, 6));
     let signer = known.or_else(|| authorities.iter().position(is_valid));
     let Some(signer) = signer else { return Due::Authority };
@@ -87,7 +87,7 @@ pub fn due(authorities: &[Validity], shown: Option<Shown>, reported: bool, now: 
     let Some(shown) = shown else { return Due::Certificate(signer) };
     let by = shown.signer.filter(|at| authorities.get(*at).is_some_and(is_valid));
     let Some(by) = by else { return Due::Certificate(signer) };
-    // Another one signs only after callers know of it. Until then the old one goes on.
+    // Another one signs only after callers know it. Until then the old one continues.
     if by != signer && reported {
         return Due::Certificate(signer);
     }
@@ -139,10 +139,10 @@ mod tests {
         assert_eq!(due(&[old], Some((days(399, 405), Some(0))), true, at(400)), Due::Authority);
         let both = [old, days(400, 1000)];
         let by_old = |day: i64| Some((days(day - 1, day + 5), Some(0)));
-        // The old one goes on until the new one has been known for a sixth of its time ...
+        // The old one continues until the new one has been known for a sixth of its lifetime ...
         assert_eq!(due(&both, by_old(499), true, at(499)), Due::Nothing);
         assert_eq!(due(&both, by_old(497), true, at(501)), Due::Certificate(1));
-        // ... and until callers know of it, for as long as it can.
+        // ... and until callers know it, for as long as possible.
         assert_eq!(due(&both, by_old(501), false, at(501)), Due::Nothing);
         assert_eq!(due(&both, by_old(501), false, at(505)), Due::Certificate(0));
         assert_eq!(due(&both, by_old(600), false, at(600)), Due::Forget(0));
@@ -167,9 +167,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the state and however the clock jumps: carrying out due changes ends, and then the
-        /// certificate is valid and signed by an authority that is valid and, where there was a choice,
-        /// known to callers.
+        /// From any state and with any jumps of the clock, carrying out due changes terminates. The
+        /// certificate is then valid and signed by a valid authority, which callers know if there was a
+        /// choice.
         #[test]
         fn comes_to_rest_with_something_valid(
             mut authorities in proptest::collection::vec((-900_i64..900, 1_i64..900), 0..7),

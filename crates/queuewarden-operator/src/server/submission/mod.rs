@@ -1,9 +1,9 @@
-//! The webhook `/submission`: evaluates pods and workloads that `YuniKorn` would reject while they are
-//! applied.
+//! The webhook `/submission`: evaluates pods and workloads, when they are applied, for whether `YuniKorn`
+//! would reject them.
 //!
 //! [`submission::evaluate`] decides the answer; the `AdmissionPolicy` in force decides whether it denies or
-//! warns. Unreadable requests are treated as a no; every other failure here lets the request pass, because
-//! the scheduler decides in any case.
+//! warns. Unreadable requests are treated as a no. Every other failure lets the request pass, because the
+//! scheduler decides in any case.
 //!
 //! The sender of a review is not authenticated; [`super`] explains what answers reveal.
 
@@ -59,7 +59,7 @@ async fn submit(
     Json(response(&request.uid, &decision, mode))
 }
 
-/// Logs and counts the decision; a request that needs no evaluation is only counted.
+/// Logs and counts the decision. A request that needs no evaluation is only counted.
 fn note(audit: &Audit, state: &ServerState, request: &AdmissionRequest, decision: &Decision, mode: Mode) {
     let Decision { outcome, clause, reason, user, queue } = decision;
     if *outcome == Outcome::NotApplicable {
@@ -80,7 +80,7 @@ fn note(audit: &Audit, state: &ServerState, request: &AdmissionRequest, decision
     audit.note(&state.health, &decision);
 }
 
-/// Decides about a request. An error is the clause that leaves it undecided, and the reason.
+/// Decides a request. The error contains the clause that leaves it undecided, and why.
 async fn decided(
     state: &ServerState,
     known: &Published,
@@ -93,7 +93,7 @@ async fn decided(
     let namespace = content.request.namespace();
     let annotations = state.lookups.namespace(namespace).await;
     let namespace_annotations = annotations
-        .and_then(|annotations| annotations.ok_or_else(|| format!("namespace {namespace} is not there")))
+        .and_then(|annotations| annotations.ok_or_else(|| format!("namespace {namespace} does not exist")))
         .map_err(|why| ("namespace", why))?;
     let surroundings = Surroundings { namespace_annotations, ..Surroundings::default() };
     let applied = Applied {

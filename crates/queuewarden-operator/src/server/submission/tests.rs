@@ -1,4 +1,4 @@
-//! The endpoint with a queue behind it, and an API server that knows the namespace `jobs`.
+//! Tests the endpoint with one queue, and an API server that knows the namespace `jobs`.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn snapshot(mode: Option<Mode>) -> Snapshot {
     }
 }
 
-/// Answers for the namespace `jobs`, and panics about `fault`, as an internal error would.
+/// Answers for the namespace `jobs`, and panics for `fault`, as an internal error would.
 async fn answer(request: Request<kube::client::Body>) -> http::Response<Body> {
     let path = request.uri().path();
     assert!(!path.ends_with("/namespaces/fault"), "a fault");
@@ -86,7 +86,7 @@ async fn a_refusal_has_the_reason_and_is_counted() {
     let service = SubmissionService::new(snapshot(Some(Mode::Deny)));
     let answer = service.ask(&review("bob", "jobs")).await;
     let message = answer["status"]["message"].as_str().unwrap();
-    assert!(message.contains("no ACL on the way from root.prod up to root names user bob"), "{message}");
+    assert!(message.contains("no ACL from root.prod up to root names user bob"), "{message}");
     assert_eq!(answer["auditAnnotations"]["decision"], "refused");
     assert_eq!(service.0.counted("submit", "refused", "acl"), 1);
 }

@@ -1,10 +1,10 @@
-//! The user-info webhook: `/user-info` adds the annotation `yunikorn.apache.org/user.info` where it is
-//! missing and refuses it where the requester may not set it; `/user-info/check` evaluates the same after
-//! all mutating webhooks, and changes nothing.
+//! The user-info webhook: `/user-info` adds the annotation `yunikorn.apache.org/user.info` if it is missing
+//! and refuses it if the requester may not set it; `/user-info/check` evaluates the same after all mutating
+//! webhooks, and changes nothing.
 //!
 //! [`user_info::decide`] decides the answer, or [`yunikorn::admission::evaluate`] in profile yunikorn; the
-//! `AdmissionPolicy` in force decides whether it counts. Unreadable requests are refused. Missing state is
-//! an error, so that `failurePolicy` decides.
+//! `AdmissionPolicy` in force decides whether it is enforced. Unreadable requests are refused. Missing state
+//! is an error, so that `failurePolicy` decides.
 
 #[cfg(test)]
 mod tests;
@@ -44,8 +44,8 @@ pub fn router() -> Router<Arc<ServerState>> {
         .layer(Extension(Audit::new("user-info")))
 }
 
-/// Evaluates a request. The second time is after all mutating webhooks: what was reported the first time is
-/// not reported again.
+/// Evaluates a request. The second evaluation comes after all mutating webhooks and does not repeat findings
+/// of the first one.
 async fn answer(
     State(state): State<Arc<ServerState>>,
     audit: Extension<Audit>,
@@ -60,7 +60,7 @@ async fn answer(
         Ok(content) => content,
         Err(why) => return Ok(Json(refused(&audit, &state, request, &why, settings.mode))),
     };
-    // In these namespaces the API server checks everything else itself: it cannot compute aliases, and does
+    // In these namespaces the API server checks everything else itself. It cannot compute aliases, and does
     // not know the names that pods and operators pass on.
     let is_passed_on = settings.is_operator(&request.by.user) && content.is_named_anew();
     let is_by_pod = request.creator().is_some();
@@ -90,16 +90,21 @@ async fn answer(
     Ok(Json(response(&request.uid, &content, &decision, settings.mode)))
 }
 
-/// Returns the state for a request; `None` where it is not evaluated. It is not evaluated a second time in
-/// mode Audit, where nothing was added, and the refusal is already in the log; nor in profile yunikorn,
-/// because `YuniKorn` has no second check. In `YuniKorn`'s namespace and queuewarden's only the second
-/// evaluation takes place, for texts that the policy of the API server leaves to the webhook.
+/// Returns the state for a request, or `None` if it is not evaluated. There is no second evaluation in mode
+/// Audit, where nothing was added and the refusal is already in the log, or in profile yunikorn, because
+/// `YuniKorn` has no second check. In `YuniKorn`'s namespace and queuewarden's there is only the second
+/// evaluation, for texts that the policy of the API server leaves to the webhook.
 fn looked_at(
     state: &ServerState,
     request: &AdmissionRequest,
     moment: Moment,
 ) -> Result<Option<Arc<Published>>, ApiError> {
-    let known = state.published().ok_or_else(|| ApiError::unavailable("not everything was read yet"))?;
+    let known = state.published().ok_or_else(|| {
+        ApiError::unavailable(
+            "queuewarden has not read everything \
+         yet",
+        )
+    })?;
     let user_info::Settings { mode, profile, .. } = &known.user_info;
     let at_this_moment = match moment {
         Moment::Mutating => *mode != Mode::Off,
@@ -146,7 +151,7 @@ fn refused(
     response(&request.uid, &UserInfoContent::default(), &decision, mode)
 }
 
-/// Returns the owners of a request's object, read if they decide.
+/// Returns the owners of a request's object, which are only read if they affect the decision.
 async fn owners(
     state: &ServerState,
     settings: &Settings,
@@ -179,7 +184,7 @@ async fn owners(
 /// Returns one owner.
 ///
 /// # Errors
-/// The reason why it is unknown, as the end of a sentence.
+/// Explains why it is unknown, as the end of a sentence.
 async fn owner(
     state: &ServerState,
     settings: &Settings,
@@ -202,8 +207,8 @@ async fn owner(
     Err(format!("its namespace has no {object} with the UID of its owner"))
 }
 
-/// Returns the response in profile yunikorn: that of `YuniKorn`'s admission controller, decision for decision
-/// and patch for patch.
+/// Returns the response in profile yunikorn, with exactly the decisions and patches of `YuniKorn`'s admission
+/// controller.
 async fn answer_of_yunikorn(
     state: &ServerState,
     known: &Published,
@@ -215,23 +220,25 @@ async fn answer_of_yunikorn(
         Ok(request) => request,
         Err(why) => return Ok(refused(audit, state, review, &why, mode)),
     };
-    // YuniKorn's own admission controller adds a name, and refuses every name that it finds, unless the
+    // YuniKorn's own admission controller adds a name, and refuses every name that it finds unless the
     // requester may set names. A webhook that does the same after it would refuse the name that it has just
-    // added. No other annotation can be its work.
+    // added. It cannot have added any other annotation.
     let registered = async { if is_own(&request) { state.lookups.has_yunikorn().await } else { Ok(false) } };
-    // One after the other they could take all the time that the API server waits for the answer.
+    // Run in sequence, they could take all the time that the API server waits for the answer.
     let (evaluation, registered) = tokio::join!(evaluated(state, known, &request), registered);
     let evaluation = evaluation.map_err(ApiError::unavailable)?;
-    // The admission controller's own message: only the logged copy is escaped and bounded.
+    // The admission controller's own message. Only the copy in the log is escaped and truncated.
     let denied = match &evaluation.outcome {
         model::Outcome::Denied(message) => Some(message.as_str()),
         model::Outcome::Allowed => None,
         model::Outcome::Unknown(key) => {
-            return Err(ApiError::unavailable(format!("{key} decides, and what it holds is not known")));
+            return Err(ApiError::unavailable(format!(
+                "the answer depends on {key}, whose content is unknown"
+            )));
         }
     };
     let decision = if denied.is_some() && registered.map_err(ApiError::unavailable)? {
-        // Here a name of the requester's own is the work of YuniKorn's controller, which comes first.
+        // Here, the requester's own name was added by YuniKorn's controller, which comes first.
         Decision::of_yunikorn(None, false, &request.user)
     } else {
         let user = evaluation.submitter.as_ref().map_or(&*request.user, |submitter| &*submitter.user);
@@ -242,7 +249,7 @@ async fn answer_of_yunikorn(
     let response = AdmissionResponse {
         uid: review.uid.clone(),
         allowed: refusal.is_none(),
-        // Neither code nor reason: so kubectl prints what it prints of YuniKorn's.
+        // There is no code or reason, so kubectl prints the same as for YuniKorn's own webhook.
         status: admission::status(refusal.unwrap_or_default()),
         patch: admission::patch(&evaluation).filter(|_| mode == Mode::Enforce),
         audit_annotations: notes(&decision),
@@ -257,15 +264,14 @@ async fn evaluated(state: &ServerState, known: &Published, request: &Request) ->
         state.lookups.priority_class(&request.pod.priority_class),
     )?;
     let surroundings = Surroundings {
-        // YuniKorn does the same where its cache lacks the namespace.
+        // YuniKorn does the same if its cache lacks the namespace.
         namespace_annotations: namespace.unwrap_or_default(),
         priority_class_annotations,
     };
     Ok(model::evaluate(request, &surroundings, &known.conf))
 }
 
-/// Returns whether the annotation is exactly the one that the admission controller writes for this
-/// requester.
+/// Returns whether the annotation is exactly what the admission controller writes for this requester.
 fn is_own(request: &Request) -> bool {
     let own = UserInfo { user: request.user.clone(), groups: request.groups.clone() };
     request.pod.annotation(USER_INFO) == own.write()

@@ -1,5 +1,5 @@
-//! The endpoints, with an API server behind them that knows the namespaces `jobs` and `quiet`, and
-//! optionally `YuniKorn`'s own webhook.
+//! Tests the endpoints with an API server that knows the namespaces `jobs` and `quiet`, and optionally has
+//! `YuniKorn`'s own webhook.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -37,7 +37,7 @@ fn snapshot(user_info: Option<Settings>) -> Snapshot {
     }
 }
 
-/// Returns endpoints whose API server has objects at paths with these ends, with these annotations.
+/// Returns endpoints whose API server has objects at paths with these suffixes, with these annotations.
 fn closed(known: Vec<(String, Value)>) -> TestService {
     let answer = move |request: Request<kube::client::Body>| {
         let found = known.iter().find(|(path, _)| request.uri().path().ends_with(path));
@@ -60,7 +60,7 @@ fn service(settings: Settings) -> TestService {
     closed(namespaces(false)).knowing(snapshot(Some(settings)))
 }
 
-/// Returns a review in which `alice` creates an object of this kind, with these annotations on its pods.
+/// Returns a review of an object of this kind that `alice` creates, with these annotations on its pods.
 fn created(kind: &str, namespace: &str, annotations: &Value) -> Value {
     let group = if matches!(kind, "Pod" | "ReplicationController") { "" } else { "apps" };
     let pod = json!({"metadata": {"annotations": annotations}, "spec": {}});
@@ -117,7 +117,7 @@ async fn at_the_end_nothing_is_changed_and_what_is_missing_is_refused() {
     let service = service(STRICT);
     let missing = service.ask("/user-info/check", &created("Pod", "jobs", &json!({}))).await;
     assert_eq!((&missing["allowed"], &missing["patch"]), (&json!(false), &Value::Null), "{missing}");
-    assert!(missing["status"]["message"].as_str().unwrap().contains("missing at the end"), "{missing}");
+    assert!(missing["status"]["message"].as_str().unwrap().contains("still missing"), "{missing}");
     let own = service.ask("/user-info/check", &created("Pod", "jobs", &json!({USER_INFO: OWN}))).await;
     assert_eq!(own["allowed"], true, "{own}");
 }
@@ -161,7 +161,7 @@ async fn parity_is_byte_for_byte() {
     assert_eq!(refused.get("warnings"), None);
 }
 
-/// Returns the class of a pod; the recorder had one without a name, unlike any cluster.
+/// Returns the class of a pod. The recorder had one without a name, unlike real clusters.
 fn priority_class(pod: &Value) -> &str {
     match pod["priorityClass"].as_str().unwrap() {
         "" => "nameless",
@@ -241,7 +241,7 @@ async fn parity_repeats_names_as_they_are() {
     assert!(!reason.contains('\u{1}'), "{reason}");
 }
 
-/// The annotation that its controller adds for alice is refused from alice herself, and allowed after the
+/// The annotation that its controller adds for alice is refused from alice herself, but allowed after the
 /// controller.
 #[tokio::test]
 async fn beside_yunikorns_controller_its_own_work_passes() {
@@ -258,10 +258,10 @@ async fn beside_yunikorns_controller_its_own_work_passes() {
     );
 }
 
-/// The registration cannot be read: `failurePolicy` decides, also on the next request, until it can.
+/// If the registration cannot be read, `failurePolicy` decides, also for further requests until it can.
 #[tokio::test(start_paused = true)]
 async fn beside_nobody_knows_whom_is_an_error() {
-    // The status of the API server for webhooks; at 0 it does not answer.
+    // The API server's status code for webhooks; at 0 it does not answer.
     let code = Arc::new(AtomicU16::new(0));
     let says = Arc::clone(&code);
     let answer = move |request: Request<kube::client::Body>| {
@@ -307,7 +307,7 @@ async fn namespaces_of_the_cluster_are_left_alone() {
     }
 }
 
-/// The policy of the API server leaves texts to the webhook that it cannot compare.
+/// The policy of the API server leaves texts that it cannot compare to the webhook.
 #[tokio::test]
 async fn namespaces_of_the_operators_have_no_foreign_aliases() {
     let forged = r#"{"user":"alice","groups":["devs","qw-u-boss-00112233445566778899aabbccddeeff"]}"#;
@@ -342,7 +342,8 @@ async fn a_text_without_aliases_is_replaced() {
 
 const KUBERAY: &str = "system:serviceaccount:kuberay:kuberay-operator";
 
-/// Returns a review of a pod that `KubeRay`'s account creates in this name for these owners: names, UIDs.
+/// Returns a review of a pod that `KubeRay`'s account creates under this name for owners with these names and
+/// UIDs.
 fn passed_on(namespace: &str, text: &str, owners: &[(&str, &str)]) -> Value {
     let reference = |(name, uid): &(&str, &str)| json!({"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": name, "uid": uid});
     let owners: Vec<Value> = owners.iter().map(reference).collect();
@@ -352,8 +353,8 @@ fn passed_on(namespace: &str, text: &str, owners: &[(&str, &str)]) -> Value {
     review
 }
 
-/// Returns endpoints that take `KubeRay`'s account for an operator. Their API server has the `RayCluster`s
-/// `alices` and `bobs`, refuses to show `secret`, and counts requests.
+/// Returns endpoints that treat `KubeRay`'s account as an operator. Their API server has the `RayCluster`s
+/// `alices` and `bobs`, refuses to return `secret`, and counts requests.
 fn operators() -> (TestService, Arc<AtomicU16>) {
     let calls = Arc::new(AtomicU16::new(0));
     let count = Arc::clone(&calls);
@@ -395,11 +396,11 @@ async fn an_operator_passes_on_the_name_in_the_resource_that_owns_its_pod() {
         (BOB, &[("alices", "a")], Some("RayCluster `alices`, which owns it, names user `alice`")),
         (BOB, &[("bobs", "b"), ("alices", "a")], Some("names user `alice`")),
         (OWN, &[], Some("no resource of a kind in spec.userInfo.templates owns it")),
-        // Whether such an object exists is no secret that this message would give away.
+        // This message gives nothing away, because the existence of such an object is not secret.
         (OWN, &[("alices", "other")], Some("no RayCluster `alices` with the UID")),
         (OWN, &[("none", "a")], Some("no RayCluster `none` with the UID")),
         (OWN, &[("../rayclusters/alices", "a")], Some("with the UID")),
-        (OWN, &[("secret", "a")], Some("give queuewarden's service account the right to get it")),
+        (OWN, &[("secret", "a")], Some("allow queuewarden's service account to get it")),
     ] {
         for path in ["/user-info", "/user-info/check"] {
             let answer = service.ask(path, &passed_on("jobs", text, owners)).await;
@@ -408,7 +409,7 @@ async fn an_operator_passes_on_the_name_in_the_resource_that_owns_its_pod() {
             assert!(reason.is_none_or(|reason| message.contains(reason)), "{message}");
         }
     }
-    // Others are not looked up, and the namespaces that are left alone are no way past it.
+    // Other owners are not looked up, and the ignored namespaces are not a way around the check.
     let mut alices = passed_on("jobs", BOB, &[("bobs", "b")]);
     alices["request"]["userInfo"]["username"] = "alice".into();
     assert_eq!(service.ask("/user-info", &alices).await["auditAnnotations"]["clause"], "not_allowed");

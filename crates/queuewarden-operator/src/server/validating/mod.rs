@@ -1,9 +1,9 @@
 //! The validating webhooks: `/validate` for our own kinds, `/configmaps` for `YuniKorn`'s ConfigMaps.
 //!
-//! [`queuewarden_plan::admit`] decides the answers. On queuewarden's own kinds a doubt is a no
-//! (`failurePolicy: Fail`): no cluster needs writes of them to run. On ConfigMaps a doubt is a yes: a
-//! webhook that is down or in error never blocks a write. Both refuse what cannot be read, because a
-//! requester could bring that about.
+//! [`queuewarden_plan::admit`] decides the answers. For queuewarden's own kinds, doubt means no
+//! (`failurePolicy: Fail`), because no cluster needs writes of them to run. For ConfigMaps, doubt means yes:
+//! a webhook that is down or fails never blocks a write. Both refuse requests that cannot be parsed, because
+//! a requester could cause that deliberately.
 //!
 //! The sender of a review is not authenticated; [`super`] explains what answers reveal.
 
@@ -40,15 +40,15 @@ use queuewarden_api::review::{codes, part};
 use queuewarden_api::{GROUP, VERSION, config_map, convert, limits};
 use queuewarden_plan::admit::{self, Change, Promise, Response, Versions};
 
-/// Plans made at once for changes of queuewarden's objects: each takes one thread for as long as a round of
-/// the reconciler plans.
+/// Number of concurrent plans for changes to queuewarden's objects. Each takes one thread for as long as a
+/// round of the reconciler plans.
 const PLANS: usize = 2;
-/// Changes of ConfigMaps evaluated at once: each may unpack a text and read it several times.
+/// Number of concurrent evaluations of ConfigMap changes. Each may unpack a text and parse it several times.
 const CONFIG_MAPS: usize = 1;
 /// Bytes in memory of a plan, without the objects of the review.
 const PLAN: usize = 16 * MIB;
-/// Bytes in memory of the check of a `ConfigMap`: 150,000 nodes of 182 bytes (a review of a million nodes
-/// took 182 MB of resident memory), and a text of 8 MiB.
+/// Bytes in memory for checking a `ConfigMap`: 150,000 nodes of 182 bytes (a review of a million nodes took
+/// 182 MB of resident memory), and a text of 8 MiB.
 const CONFIG_MAP: usize = 36 * MIB;
 /// The clause of a change that could not be evaluated. No rule of `queuewarden_plan::admit` has this name.
 const DOUBT: &str = "unknown";
@@ -57,7 +57,7 @@ const DOUBT: &str = "unknown";
 #[derive(Debug, Clone)]
 struct Memory {
     permits: Arc<Semaphore>,
-    /// Locked while a delegate's change is decided, so that each one counts those before it.
+    /// Locked while a delegate's change is reviewed, so that each change includes those before it.
     promises: Arc<Mutex<Promises>>,
     audit: Audit,
 }
@@ -122,8 +122,8 @@ fn counts(known: &Published, request: &AdmissionRequest) -> bool {
         && admit::config_map::counts(&known.snapshot, &request.namespace, &request.name)
 }
 
-/// Returns whether a review that cannot be read is refused. A crowd must not keep queuewarden from carrying
-/// out its plan.
+/// Returns whether a review that cannot be parsed is refused. A flood of requests must not prevent
+/// queuewarden from carrying out its plan.
 fn matters(known: &Published, request: &AdmissionRequest, why: &Diagnostic) -> bool {
     let account =
         request.by.user.strip_prefix("system:serviceaccount:").and_then(|name| name.split_once(':'));
@@ -159,7 +159,7 @@ fn answered(
     Json(response(&request.uid, answer.refusal.as_deref(), &answer.warnings))
 }
 
-/// Returns the answer to a request that cannot be read.
+/// Returns the answer to a request that cannot be parsed.
 fn unreadable(why: &Diagnostic) -> Response {
     refused("unreadable", &why.to_string())
 }
@@ -168,7 +168,7 @@ fn refused(clause: &'static str, why: &str) -> Response {
     Response { clause, refusal: Some(why.to_owned()), ..Response::default() }
 }
 
-/// Returns the operation as Kubernetes' authorizers call it.
+/// Returns the operation under the name that Kubernetes' authorizers use.
 fn verb(operation: &str) -> &'static str {
     match operation {
         "CREATE" => "create",
@@ -178,7 +178,7 @@ fn verb(operation: &str) -> &'static str {
     }
 }
 
-/// Answers a change of one of queuewarden's kinds; an error is a doubt.
+/// Reviews a change to one of queuewarden's kinds; an error is a doubt.
 async fn own(
     state: &ServerState,
     Memory { permits, promises, .. }: &Memory,
@@ -186,8 +186,7 @@ async fn own(
     from: Guest,
 ) -> Result<Response, String> {
     let known = state.published();
-    // A user who may do everything passes while there is no state, so that a new installation can be set
-    // up.
+    // A user who may do everything passes while there is no state, so that a new installation can be set up.
     let depends = known.is_none() || (request.group == GROUP && admit::depends_on_who(&request.kind));
     let may_escalate = !depends
         || is_housekeeping(request)
@@ -195,7 +194,7 @@ async fn own(
     let Some(known) = known else {
         return if may_escalate {
             let warning =
-                "queuewarden has not read the cluster yet, and says nothing about this change".to_owned();
+                "queuewarden has not read the cluster yet, so it cannot evaluate this change".to_owned();
             Ok(Response { warnings: vec![warning], ..Response::default() })
         } else {
             Err("queuewarden has not read the cluster yet: try again in a moment".to_owned())
@@ -204,7 +203,7 @@ async fn own(
     let memory = (&state.decoded, PLAN.saturating_add(decoded_bytes([&request.object, &request.old])));
     let (request, budget) = (Arc::clone(request), Arc::clone(&state.decoded));
     let mut promises = if may_escalate { None } else { Some(Arc::clone(promises).lock_owned().await) };
-    // What was promised before the lock may be shown by now.
+    // Changes that were promised before the lock may be visible by now.
     let known = state.published().unwrap_or(known);
     let earlier = promises.as_mut().map(|promises| promises.of(from)).unwrap_or_default();
     planned(permits, memory, known, move |known| {
@@ -224,7 +223,7 @@ async fn own(
     .await
 }
 
-/// Answers a change of a `ConfigMap`; an error is a doubt.
+/// Reviews a change to a `ConfigMap`; an error is a doubt.
 async fn guarded(
     state: &ServerState,
     permits: &Arc<Semaphore>,
@@ -254,13 +253,13 @@ fn decoded_map(part: &RawValue) -> Result<ConfigMap, Diagnostic> {
     Ok(map)
 }
 
-/// Returns the bytes in memory of objects, at most.
+/// Returns an upper bound for the bytes of objects in memory.
 fn decoded_bytes<const N: usize>(objects: [&Option<Box<RawValue>>; N]) -> usize {
     let objects = objects.into_iter().flatten();
     objects.map(|object| part::decoded_bytes(object)).fold(0, usize::saturating_add)
 }
 
-/// Runs work that takes so much memory on a thread where it blocks no other request.
+/// Runs work that takes this much memory on a thread where it does not block other requests.
 async fn planned(
     permits: &Arc<Semaphore>,
     (memory, bytes): (&Arc<Budget>, usize),
@@ -270,7 +269,7 @@ async fn planned(
     let permit = Arc::clone(permits).acquire_owned().await.map_err(|error| error.to_string())?;
     let held = memory.wait(bytes).await;
     let decided = spawn_blocking(move || {
-        // Kept by the work itself, which goes on when the request is dropped.
+        // Held by the work itself, which continues when the request is dropped.
         let (_permit, _held) = (permit, held);
         work(&known)
     });
@@ -280,7 +279,7 @@ async fn planned(
     })
 }
 
-/// Returns the change for the plan, or the answer where it cannot be read, or is not evaluated here.
+/// Returns the change for the plan, or the answer if it cannot be parsed or is not evaluated here.
 fn change(request: &AdmissionRequest) -> Result<Change, Response> {
     let AdmissionRequest { group, kind, .. } = request;
     if group != GROUP {
@@ -296,7 +295,7 @@ fn change(request: &AdmissionRequest) -> Result<Change, Response> {
     };
     let (old, new) = (object(&request.old)?, object(&request.object)?);
     if old.is_none() && new.is_none() {
-        let message = "the request has neither object nor oldObject";
+        let message = "the request has no object and no oldObject";
         return Err(unreadable(&Diagnostic::error(codes::MALFORMED_REVIEW, message)));
     }
     let (old, new) = (old.as_ref(), new.as_ref());
@@ -317,7 +316,7 @@ fn versions<T>(
     Versions { old: old.map(&convert), new: new.map(convert) }
 }
 
-/// The permission for all objects, whatever their name.
+/// The permission for all objects of any name.
 const ESCALATE: Permission = Permission {
     verb: "escalate",
     group: GROUP,
@@ -327,15 +326,15 @@ const ESCALATE: Permission = Permission {
 };
 
 /// Returns whether Kubernetes' own controllers clean up: a garbage collector deletes the dependents of an
-/// owner, a migrator writes back what it read. They may not change a spec. A user who runs pods in
-/// kube-system controls the cluster anyway.
+/// owner, and a migrator writes objects back as it read them. They may not change a spec. A user who runs
+/// pods in kube-system controls the cluster anyway.
 fn is_housekeeping(request: &AdmissionRequest) -> bool {
     let user = request.by.user.as_str();
     let theirs =
         user.starts_with("system:serviceaccount:kube-system:") || user == "system:kube-controller-manager";
     let tidies = match request.operation.as_str() {
         "DELETE" => true,
-        // As the API server writes them, equal specs have the same bytes.
+        // The API server serializes equal specs to the same bytes.
         "UPDATE" => spec(request.object.as_deref()) == spec(request.old.as_deref()),
         _ => false,
     };
@@ -384,17 +383,17 @@ struct Made {
 }
 
 impl Promises {
-    /// Returns what was promised to a client and has not ended.
+    /// Returns the promises to a client that have not expired.
     fn of(&mut self, client: Guest) -> Vec<Promise> {
         let now = Instant::now();
         while self.made.pop_front_if(|made| made.end <= now).is_some() {}
         self.made.iter().filter(|made| made.to == client).map(|made| made.promise.clone()).collect()
     }
 
-    /// Adds a promise, with memory of this budget. It replaces another one for the same object.
+    /// Adds a promise, with memory from this budget. It replaces an earlier one for the same object.
     ///
     /// # Errors
-    /// When there is no memory for it.
+    /// When there is not enough memory for it.
     fn make(&mut self, to: Guest, mut promise: Promise, process: &Arc<Budget>) -> Result<(), Full> {
         let memory = self.memory.get_or_insert_with(|| process.part(ALL));
         let held =

@@ -1,4 +1,4 @@
-//! The two endpoints with a client of the API server that panics.
+//! Tests both endpoints with a client of the API server that panics.
 
 use std::net::Ipv4Addr;
 
@@ -15,7 +15,7 @@ fn closed() -> TestService {
     )
 }
 
-/// Endpoints with a complete state, in which administrators of queues may write.
+/// Endpoints with a complete state and delegation enabled.
 fn open() -> TestService {
     let spec = ConfigSpec { delegation: true, ..ConfigSpec::default() };
     let config = Some(Entry { meta: Meta::default(), spec: Ok(spec), in_force: None });
@@ -37,7 +37,7 @@ async fn in_doubt_our_own_kinds_are_refused_and_config_maps_are_not() {
     let answer = service.ask("/validate", &review("QueueAcl", "CREATE")).await;
     assert_eq!((&answer["uid"], &answer["allowed"]), (&json!("u1"), &json!(false)), "{answer}");
     let why = answer["status"]["message"].as_str().unwrap();
-    assert!(why.contains("fault in queuewarden"), "{why}");
+    assert!(why.contains("internal error in queuewarden"), "{why}");
     assert_eq!(service.counted("create", "undecided", "unknown"), 1);
 
     let service = closed();
@@ -103,7 +103,7 @@ async fn a_crowd_keeps_nobody_but_queuewarden_from_being_checked() {
         review["request"]["name"] = json!("yunikorn-configs");
         review["request"]["userInfo"]["username"] = json!(user);
         review["request"].as_object_mut().unwrap().remove("object");
-        // As the first bytes of a review: the object comes last, and is not complete.
+        // Like the first bytes of a review, in which the object comes last and is incomplete.
         let head = review["request"].to_string();
         let text = format!(r#"{{"request":{},"object":{{"apiV"#, head.strip_suffix('}').unwrap());
         let mut request = axum::http::Request::post("/configmaps").body(text.into()).unwrap();

@@ -1,14 +1,14 @@
-//! Tests differences of configurations that change by themselves.
+//! Differences of configurations that change over time.
 
 use super::*;
 use crate::testing::any_acl;
 
 /// The queues of each tree.
 const PATHS: [&str; 4] = ["root", "root.a", "root.a.x", "root.@recovery@"];
-/// The most steps.
+/// Maximum number of steps.
 const STEPS: usize = 4;
 
-/// The beginning of a step: a day in December; `None` for now.
+/// Returns the beginning of a step, a day in December; `None` for now.
 fn day(step: usize) -> Option<Timestamp> {
     let day = i8::try_from(step).ok().filter(|day| *day > 0)?;
     Some(jiff::civil::date(2026, 12, day).to_zoned(jiff::tz::TimeZone::UTC).unwrap().timestamp())
@@ -17,7 +17,7 @@ fn day(step: usize) -> Option<Timestamp> {
 /// The trees of each step.
 type Steps = Vec<Tree>;
 
-/// Trees that give root.a these submit ACLs, in the order of time.
+/// Returns trees with these submit ACLs of root.a, in the order of time.
 fn submit(acls: &[&str]) -> Steps {
     acls.iter().map(|acl| tree(&[("root", "", ""), ("root.a", acl, "")])).collect()
 }
@@ -27,7 +27,7 @@ fn course<'t>(old: &'t Steps, new: &'t Steps) -> Course<'t> {
     Course { times, old: old.iter().collect(), new: new.iter().collect() }
 }
 
-/// The changes in one line each, with their periods: `+ user sue 2026-12-01 → never`.
+/// Formats each change with its periods in one line: `+ user sue 2026-12-01 → never`.
 fn rows(old: &[&str], new: &[&str]) -> Vec<String> {
     let (old, new) = (submit(old), submit(new));
     let diff = diff_for(&course(&old, &new), None);
@@ -42,18 +42,18 @@ fn rows(old: &[&str], new: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn rights_that_begin_later_or_end_at_another_time_are_changes() {
+fn right_with_another_beginning_or_end_is_a_change() {
     for (old, new, expected) in [
         // A temporary grant becomes permanent, and the other way round.
         (["zoe", ""], ["zoe", "zoe"], "+ user zoe, from , until 2026-12-01 → never"),
         (["zoe", "zoe"], ["zoe", ""], "- user zoe, from , until never → 2026-12-01"),
-        // A grant begins next week, and does not any more.
+        // A grant begins next week, or no longer does.
         (["", ""], ["", "zoe"], "+ user zoe, from 2026-12-01, until "),
         (["", "zoe"], ["", ""], "- user zoe, from 2026-12-01, until "),
-        // A temporary grant is new, and is gone.
+        // A temporary grant is new, or removed.
         (["", ""], ["zoe", ""], "+ user zoe, from , until 2026-12-01"),
         (["zoe", ""], ["", ""], "- user zoe, from , until "),
-        // A grant begins earlier, and later.
+        // A grant begins earlier or later.
         (["", "zoe"], ["zoe", "zoe"], "+ user zoe, from 2026-12-01 → now, until "),
         (["zoe", "zoe"], ["", "zoe"], "- user zoe, from now → 2026-12-01, until "),
         (["", ""], ["", "*"], "+ everyone, from 2026-12-01, until "),
@@ -64,7 +64,7 @@ fn rights_that_begin_later_or_end_at_another_time_are_changes() {
 }
 
 #[test]
-fn what_moves_at_both_ends_is_one_change_if_it_is_of_one_direction() {
+fn period_moved_at_both_ends_in_one_direction_is_one_change() {
     let longer = "+ user zoe, from 2026-12-02 → 2026-12-01, until 2026-12-03 → 2026-12-04";
     assert_eq!(rows(&["", "", "zoe", "", ""], &["", "zoe", "zoe", "zoe", ""]), [longer]);
     let periods = "user zoe, from 2026-12-01 → 2026-12-02, until 2026-12-03 → 2026-12-04";
@@ -72,7 +72,7 @@ fn what_moves_at_both_ends_is_one_change_if_it_is_of_one_direction() {
         rows(&["", "zoe", "zoe", "", ""], &["", "", "zoe", "zoe", ""]),
         [format!("+ {periods}"), format!("- {periods}")]
     );
-    // A gap is closed, and a grant moves so far that nothing of it stays.
+    // A gap is closed, and a grant moves so far that the periods do not overlap.
     assert_eq!(
         rows(&["zoe", "", "zoe"], &["zoe", "zoe", "zoe"]),
         ["+ user zoe, from 2026-12-01, until 2026-12-02"]
@@ -84,7 +84,7 @@ fn what_moves_at_both_ends_is_one_change_if_it_is_of_one_direction() {
 }
 
 #[test]
-fn who_has_the_right_by_another_entry_at_that_time_gains_nothing() {
+fn subject_with_another_entry_at_that_time_gains_nothing() {
     assert_eq!(rows(&["*", "zoe"], &["*", "zoe"]), [""; 0]);
     assert_eq!(rows(&["*", ""], &["zoe", ""]), ["- everyone, from , until "]);
     // A row ends with the entry that it names.
@@ -95,7 +95,7 @@ fn who_has_the_right_by_another_entry_at_that_time_gains_nothing() {
 }
 
 #[test]
-fn the_line_says_from_when_and_until_when() {
+fn line_has_the_beginning_and_the_end() {
     let line = |old: &[&str], new: &[&str]| {
         let (old, new) = (submit(old), submit(new));
         let later = |steps: &Steps| -> Vec<(Timestamp, Vec<Tree>)> {
@@ -139,7 +139,7 @@ fn the_line_says_from_when_and_until_when() {
     }
 }
 
-/// Trees with the same queues.
+/// Generates trees with the same queues.
 fn any_steps() -> impl Strategy<Value = (Steps, Steps)> {
     let acls = || prop::collection::vec((any_acl(), any_acl()), PATHS.len());
     let step = || (acls(), acls(), prop::bool::weighted(0.3));
@@ -168,7 +168,7 @@ fn is_changed(change: &Change, step: usize) -> bool {
 
 proptest! {
     #[test]
-    fn at_each_step_the_difference_is_that_of_the_decisions((old, new) in any_steps()) {
+    fn difference_equals_that_of_the_decisions_at_each_step((old, new) in any_steps()) {
         let diff = diff_for(&course(&old, &new), None);
         let decided: Vec<_> = old.iter().zip(&new).map(|(old, new)| (decisions(old), decisions(new))).collect();
         let mut widens = false;
@@ -200,7 +200,7 @@ proptest! {
     }
 
     #[test]
-    fn for_one_user_it_is_that_of_the_decisions_at_each_step((old, new) in any_steps(), who in any_identity()) {
+    fn difference_for_one_user_equals_that_of_the_decisions_at_each_step((old, new) in any_steps(), who in any_identity()) {
         let diff = diff_for(&course(&old, &new), Some(&who));
         for (step, (old, new)) in old.iter().zip(&new).enumerate() {
             for (path, right) in PATHS.iter().flat_map(|path| Right::ALL.map(|right| (path, right))) {

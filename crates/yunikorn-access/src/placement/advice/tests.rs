@@ -44,9 +44,9 @@ fn says(reported: &[String], beginning: &str) -> bool {
 }
 
 #[test]
-fn a_queue_is_taken_for_the_one_that_was_meant_only_if_the_application_would_run_there() {
+fn similar_queue_is_offered_only_if_the_application_would_run_there() {
     assert!(says(&reported("", "root.opne"), "did you mean root.open?"));
-    // A parent queue; a queue of others.
+    // A parent queue, and a queue of others.
     for queue in ["root.tem", "root.prdo"] {
         let reported = reported("", queue);
         assert!(!says(&reported, "did you mean"), "{reported:?}");
@@ -56,27 +56,30 @@ fn a_queue_is_taken_for_the_one_that_was_meant_only_if_the_application_would_run
 }
 
 #[test]
-fn the_queue_above_is_offered_only_if_the_application_would_run_there() {
-    assert!(says(&reported("", "root.open.below"), "ask for root.open itself: it has no queues below it"));
-    assert!(!says(&reported("", "root.prod.below"), "ask for root.prod itself"));
+fn queue_above_is_offered_only_if_the_application_would_run_there() {
+    assert!(says(
+        &reported("", "root.open.below"),
+        "request root.open itself, because it has no queues below it"
+    ));
+    assert!(!says(&reported("", "root.prod.below"), "request root.prod itself"));
     let create = reported("{name: provided, create: true}", "root.open.below");
     assert!(
-        says(&create, "ask for root.open itself") && says(&create, "make root.open a parent queue"),
+        says(&create, "request root.open itself") && says(&create, "make root.open a parent queue"),
         "{create:?}"
     );
 }
 
 #[test]
-fn the_rule_that_uses_the_request_is_offered_only_if_it_would_help() {
+fn rule_provided_is_offered_only_if_it_would_help() {
     for (rules, queue, helps) in [
         ("{name: fixed, value: root.prod}", "root.open", true),
         ("{name: fixed, value: root.prod}", "open", true),
         ("{name: tag, value: namespace}", "root.team.etl", true),
         ("{name: fixed, value: root.team.etl}", "root.open", true),
-        // With another queue that is asked for.
+        // With another requested queue.
         ("{name: fixed, value: root.prod}", "root.none", true),
         ("{name: fixed, value: root.prod}", "", true),
-        // It runs there already, or would not even then.
+        // It already runs there, or would not even then.
         ("{name: fixed, value: root.open}", "root.open", false),
         ("{name: fixed, value: root.open}", "root.none", false),
         ("{name: provided}", "root.prod", false),
@@ -87,7 +90,7 @@ fn the_rule_that_uses_the_request_is_offered_only_if_it_would_help() {
 }
 
 #[test]
-fn nothing_opens_the_recovery_queue() {
+fn recovery_queue_has_no_remedies() {
     for rules in ["", "{name: provided, create: true}", "{name: fixed, value: root.prod}"] {
         for queue in ["root.@recovery@", "root.@Recovery@", "root.@recovery@.x"] {
             let reported = reported(rules, queue);
@@ -100,7 +103,7 @@ fn nothing_opens_the_recovery_queue() {
     }
 }
 
-/// The queues of one person each, below a queue that ends in an ACL for some.
+/// Returns queues for one person each, below a queue whose ACL names some of them.
 fn of_people(create: bool) -> String {
     format!(
         "partitions:
@@ -112,7 +115,7 @@ fn of_people(create: bool) -> String {
 }
 
 #[test]
-fn a_service_account_is_granted_by_a_queue_acl_and_never_joins_a_group() {
+fn service_account_is_granted_with_a_queue_acl_and_never_joins_a_group() {
     let account = "system:serviceaccount:lab:notebook";
     for text in [
         of_people(true),
@@ -136,16 +139,16 @@ fn a_service_account_is_granted_by_a_queue_acl_and_never_joins_a_group() {
 
 /// Nobody can choose the name that the rule `user` uses.
 #[test]
-fn a_name_that_no_queue_can_have_is_not_to_be_changed() {
+fn invalid_queue_name_of_a_user_is_skipped() {
     let long = "a_person_whose_name_is_longer_than_the_64_characters_that_a_queue_may_have";
     let alone = remedies_of(&of_people(true), long, "");
-    assert!(alone.iter().all(|remedy| remedy.starts_with("let rule 1 (user) skip user")), "{alone:?}");
+    assert!(alone.iter().all(|remedy| remedy.starts_with("make rule 1 (user) skip user")), "{alone:?}");
     let text = of_people(true).replace(
         "}]\n    queues: [{name: root, queues: [",
         "}, {name: fixed, value: root.all}]\n    queues: [{name: root, queues: [{name: all, submitacl: \"*\"}, ",
     );
     let reported = remedies_of(&text, long, "");
-    let skip = format!("let rule 1 (user) skip user {long}, by a filter of type `deny`");
+    let skip = format!("make rule 1 (user) skip user {long} with a filter of type `deny`");
     assert!(reported.contains(&skip), "{reported:?}");
     assert!(!reported.iter().any(|remedy| remedy.contains("letters, digits")), "{reported:?}");
 }
@@ -156,13 +159,13 @@ fn several_changes_are_one_remedy() {
     let expected = "list user sue in the filter of rule 1 (user), and add queue root.sue to the configuration, \
                     and name user sue in its submitacl";
     assert!(reported.iter().any(|remedy| remedy == expected), "{reported:?}");
-    // A change that is not needed is left out.
+    // Unnecessary changes are omitted.
     let create = |remedy: &String| remedy.contains("create queues") && remedy.contains("add queue");
     assert!(!reported.iter().any(create), "{reported:?}");
 }
 
 #[test]
-fn an_annotation_is_offered_with_a_queue_that_works() {
+fn annotation_is_offered_with_a_queue_that_works() {
     let rules = "{name: user, create: true, parent: {name: tag, value: namespace.parentqueue}}";
     let reported = reported(rules, "");
     assert!(
@@ -173,7 +176,7 @@ fn an_annotation_is_offered_with_a_queue_that_works() {
 }
 
 #[test]
-fn a_queue_below_a_limit_of_applications_needs_one() {
+fn queue_below_a_limit_of_applications_needs_one() {
     let text = "partitions: [{name: default, queues: [{name: root, queues: [{name: a, maxapplications: 3, submitacl: sue, parent: true}]}]}]";
     let first = remedies_of(text, "sue", "root.a.b").into_iter().next();
     assert_eq!(

@@ -1,5 +1,5 @@
-//! Evaluates a request as the admission controller does, and finds who then submits (yunikorn-k8shim v1.8.0
-//! `pkg/admission/admission_controller.go:116-322`, `metadata/usergroup.go`).
+//! Evaluates a request like the admission controller, and determines the submitting user (yunikorn-k8shim
+//! v1.8.0 `pkg/admission/admission_controller.go:116-322`, `metadata/usergroup.go`).
 
 #[cfg(test)]
 mod tests;
@@ -14,37 +14,37 @@ use super::request::{
 use super::user_info::{Submitter, UserInfo};
 use go_compat::diag::quoted;
 
-/// The answer to a request.
+/// The result of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evaluation {
     /// The outcome of the request.
     pub outcome: Outcome,
-    /// The changes that the admission controller makes, in order. Empty when the request is not allowed.
+    /// The changes made by the admission controller, in order. Empty if the request is not allowed.
     pub patches: Vec<Patch>,
-    /// The pod, or the pod template, with the changes applied.
+    /// The pod, or the pod template, after the changes.
     pub pod: Pod,
-    /// The user and groups who submit this pod, or the pods of this template as far as it names them. `None`
-    /// when the request is not allowed.
+    /// The submitting user and groups of the pod, or of pods created from this template if it names them.
+    /// `None` if the request is not allowed.
     pub submitter: Option<Submitter>,
-    /// The steps that decided, in order, each as a sentence.
+    /// The steps of the decision, each as a sentence.
     pub steps: Vec<String>,
-    /// The changes that would allow a refused `user.info`, the smallest first.
+    /// Changes that would allow a refused `user.info`, the smallest first.
     pub remedies: Vec<String>,
 }
 
 /// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is allowed.
+    /// The request is allowed.
     Allowed,
-    /// It is denied, with the message of the admission controller; where that cannot read a `user.info`, with
-    /// ours.
+    /// The request is denied with the admission controller's message, or with ours if it cannot parse
+    /// `user.info`.
     Denied(String),
-    /// The list of this key decides, and its content is not known.
+    /// The list of this key decides, but its content is unknown.
     Unknown(&'static str),
 }
 
-/// Returns the answer of the admission controller to a request.
+/// Returns the admission controller's answer to a request.
 pub fn evaluate(request: &Request, surroundings: &Surroundings, conf: &Conf) -> Evaluation {
     let mut evaluator = Evaluator { request, surroundings, conf, steps: Vec::new(), remedies: Vec::new() };
     let (outcome, patches) = match evaluator.answer() {
@@ -56,13 +56,13 @@ pub fn evaluate(request: &Request, surroundings: &Surroundings, conf: &Conf) -> 
     Evaluation { outcome, patches, pod, submitter, steps: evaluator.steps, remedies: evaluator.remedies }
 }
 
-/// The patches of an allowed request; or an outcome without patches, which may be "allowed" too.
+/// The patches of an allowed request, or an outcome without patches, which can also be "allowed".
 type Answer = Result<Vec<Patch>, Outcome>;
 
-/// A choice by namespace.
+/// A filter by namespace.
 type Choose = fn(&Filtering, &str, &Texts) -> Result<Choice, &'static str>;
 
-/// An evaluation under way: its input, and the steps and remedies so far.
+/// An evaluation in progress: the input, and the steps and remedies so far.
 struct Evaluator<'a> {
     request: &'a Request,
     surroundings: &'a Surroundings,
@@ -74,31 +74,30 @@ struct Evaluator<'a> {
 impl Evaluator<'_> {
     fn answer(&mut self) -> Answer {
         match (self.request.operation, &self.request.kind) {
-            (Operation::Other, _) => self.allow("only creations and updates are looked at"),
-            (_, Kind::Other(kind)) => {
-                self.allow(format!("objects of kind {} are not looked at", quoted(kind)))
-            }
+            (Operation::Other, _) => self.allow("only creations and updates are checked"),
+            (_, Kind::Other(kind)) => self.allow(format!("objects of kind {} are not checked", quoted(kind))),
             (Operation::Create, Kind::Pod) => self.create_pod(),
             (Operation::Update, Kind::Pod) => self.update_pod(),
             (Operation::Create, Kind::Workload(workload)) => self.create_workload(*workload),
-            // Who may update a workload may set any `user.info` in its template.
-            (Operation::Update, Kind::Workload(_)) => self
-                .allow(format!("updates of workloads are not looked at, also where they change {USER_INFO}")),
+            // Anyone who can update a workload can set any `user.info` in its template.
+            (Operation::Update, Kind::Workload(_)) => {
+                self.allow(format!("updates of workloads are not checked, even if they change {USER_INFO}"))
+            }
         }
     }
 
-    /// Ends the evaluation: the request is allowed, and nothing is changed.
+    /// Allows the request without changes.
     fn allow(&mut self, last: impl Into<String>) -> Answer {
         self.steps.push(last.into());
         Err(Outcome::Allowed)
     }
 
-    /// Returns whether the requester's own name has to be set. Refuses a `user.info` that is not allowed or
-    /// cannot be read (`admission_controller.go:357-380`).
+    /// Returns whether the requester's own name must be set. Refuses a `user.info` that is not allowed or
+    /// cannot be parsed (`admission_controller.go:357-380`).
     fn needs_user_info(&mut self) -> Result<bool, Outcome> {
         let given = self.request.pod.annotations.get(USER_INFO);
         if self.conf.access.bypass_auth {
-            let verb = if given.is_some() { "decided" } else { "set" };
+            let verb = if given.is_some() { "checked" } else { "set" };
             self.steps.push(format!("bypassAuth is on, so {USER_INFO} is not {verb}"));
             return Ok(false);
         }
@@ -128,7 +127,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The requester's own name, as written into the annotation.
+    /// Returns the annotation with the requester's own name.
     fn own_user_info(&mut self) -> String {
         let Request { user, groups, .. } = self.request;
         let info = UserInfo { user: user.clone(), groups: groups.clone() };
@@ -153,8 +152,8 @@ impl Evaluator<'_> {
         Ok(yes)
     }
 
-    /// Returns whether an update of a pod, or a workload, is checked: its namespace is processed, and the pod
-    /// has an application ID or would get one (`admission_controller.go:324-331`).
+    /// Returns whether an update of a pod, or a workload, is checked, that is, its namespace is processed and
+    /// the pod has or would get an application ID (`admission_controller.go:324-331`).
     fn is_reviewed(&mut self) -> Result<bool, Outcome> {
         if !self.is_processed()? {
             return Ok(false);
@@ -167,7 +166,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// A user and groups for people to read.
+/// Formats a user and groups for people.
 fn named(UserInfo { user, groups }: &UserInfo) -> String {
     let user = if user.is_empty() { "no user".to_owned() } else { format!("user {}", quoted(user)) };
     if groups.is_empty() {
@@ -177,17 +176,17 @@ fn named(UserInfo { user, groups }: &UserInfo) -> String {
     format!("{user} in {}", groups.join(", "))
 }
 
-// Pods, created (`admission_controller.go:157-218`) and updated (`:284-322`), and objects with a pod
+// Pods at creation (`admission_controller.go:157-218`) and update (`:284-322`), and objects with a pod
 // template (`:220-282`, `:333-345`).
 
-/// The last step for a pod of `YuniKorn`'s own.
-const OWN_POD: &str = "a pod with the label `app: yunikorn` is admitted as it is";
-/// The last step for an object that is not changed.
-const LEFT_ALONE: &str = "it is admitted as it is";
+/// The last step for `YuniKorn`'s own pods.
+const OWN_POD: &str = "a pod with the label `app: yunikorn` is admitted without changes";
+/// The last step for an unchanged object.
+const LEFT_ALONE: &str = "it is admitted without changes";
 
 impl Evaluator<'_> {
-    /// Evaluates the creation of a pod. `user.info` is checked before anything else, also where the pod is
-    /// then left alone.
+    /// Evaluates the creation of a pod. `user.info` is checked first, even if nothing else applies to the
+    /// pod.
     fn create_pod(&mut self) -> Answer {
         let pod = &self.request.pod;
         let mut patches = Vec::new();
@@ -213,8 +212,8 @@ impl Evaluator<'_> {
         Ok(patches)
     }
 
-    /// Copies the preemption setting of the `PriorityClass` (`admission_controller.go:391-427`) into the
-    /// annotations that are written anyway, if any are.
+    /// Copies the preemption setting of the `PriorityClass` (`admission_controller.go:391-427`), but only
+    /// into annotations that are written anyway.
     fn allow_preemption(&self, pod: &Pod, patches: &mut Vec<Patch>) {
         if matches!(pod.annotation(ALLOW_PREEMPTION), "true" | "false") {
             return;
@@ -230,18 +229,18 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Writes the annotations a second time, from those the pod came with
-    /// (`admission_controller.go:437-452`): a `user.info` that was set before is lost in this way.
+    /// Writes the annotations a second time, starting from the original annotations of the pod
+    /// (`admission_controller.go:437-452`). This discards a `user.info` set before.
     fn ignore_application(&mut self, pod: &Pod, patches: &mut Vec<Patch>) {
         if patches.iter().any(|patch| patch.path == ANNOTATIONS) {
             self.steps.push(format!(
-                "{USER_INFO} is lost, as the annotations are written a second time without it"
+                "{USER_INFO} is lost because the annotations are written a second time without it"
             ));
         }
         patches.push(annotations_with(&pod.annotations, IGNORE_APPLICATION, "true"));
     }
 
-    /// Evaluates the update of a pod: nobody may change `user.info`, whatever the lists say.
+    /// Evaluates the update of a pod. Nobody may change `user.info`, regardless of the lists.
     fn update_pod(&mut self) -> Answer {
         let pod = &self.request.pod;
         if pod.label(APP) == YUNIKORN {
@@ -253,11 +252,11 @@ impl Evaluator<'_> {
         if pod.annotation(USER_INFO) != self.request.old_pod.annotation(USER_INFO) {
             return Err(Outcome::Denied("user info annotation change is not allowed".to_owned()));
         }
-        self.allow(format!("{USER_INFO} stays as it was"))
+        self.allow(format!("{USER_INFO} is unchanged"))
     }
 
-    /// Evaluates the creation of a workload. Without an application ID, present or to come, `user.info` is
-    /// not even read.
+    /// Evaluates the creation of a workload. If it has no application ID and gets none, `user.info` is not
+    /// checked.
     fn create_workload(&mut self, workload: Workload) -> Answer {
         if workload == Workload::ReplicaSet && self.is_of_controller()? {
             return Err(Outcome::Allowed);
@@ -273,15 +272,15 @@ impl Evaluator<'_> {
         Ok(vec![Patch { path: workload.annotations_path(), value: Value::Texts(annotations) }])
     }
 
-    /// Returns whether it is a system user's `ReplicaSet`. It is left as it is, because its Deployment would
-    /// otherwise make another one, again and again. `trust_controllers` does not matter here.
+    /// Returns whether it is a `ReplicaSet` of a system user. The admission controller does not change it,
+    /// because otherwise its Deployment would endlessly create new ones. `trust_controllers` is ignored here.
     fn is_of_controller(&mut self) -> Result<bool, Outcome> {
         let users = &self.conf.access.system_users;
         let Some(pattern) = users.matching(&self.request.user) else {
             return if users.is_known() { Ok(false) } else { Err(Outcome::Unknown(SYSTEM_USERS)) };
         };
         self.steps.push(format!(
-            "a ReplicaSet of a system user, which {} matches, is left as it is",
+            "a ReplicaSet of a system user (matched by {}) is not changed",
             quoted(pattern.as_str())
         ));
         Ok(true)
@@ -294,14 +293,14 @@ fn annotations_with(annotations: &Texts, key: &str, value: &str) -> Patch {
     Patch { path: ANNOTATIONS, value: Value::Texts(annotations) }
 }
 
-// The application's ID in the labels of a pod (k8shim `pkg/admission/util.go:32-69`).
+// The application ID in the labels of a pod (k8shim `pkg/admission/util.go:32-69`).
 
-/// The first label that gives the pod an application ID (`admission_controller.go:326`).
+/// Returns the first label that gives the pod an application ID (`admission_controller.go:326`).
 fn application_label(pod: &Pod) -> Option<&'static str> {
     [APP_ID, APPLICATION_ID, SPARK_APP_SELECTOR].into_iter().find(|label| !pod.label(label).is_empty())
 }
 
-/// The labels of a pod that is admitted in this namespace.
+/// Returns the labels of a pod that is admitted in this namespace.
 fn updated_labels(pod: &Pod, namespace: &str, unique: bool) -> Texts {
     let mut labels = pod.labels.clone();
     let mut set = |key: &str, value: &str| labels.insert(key.to_owned(), value.to_owned());
@@ -318,8 +317,9 @@ fn updated_labels(pod: &Pod, namespace: &str, unique: bool) -> Texts {
     labels
 }
 
-/// An application's ID where none is given (`GenerateApplicationID`, `pkg/common/utils/utils.go:132-146`):
-/// that of the namespace, or one for the pod alone. An empty namespace is not read as `default`.
+/// Returns the application ID of a pod that names none (`GenerateApplicationID`,
+/// `pkg/common/utils/utils.go:132-146`): one per namespace, or one per pod. An empty namespace is not
+/// replaced by `default`.
 pub fn generated_id(namespace: &str, unique: bool, uid: &str) -> String {
     let short: String = namespace.chars().take(26).collect();
     let id = match (unique, uid) {
@@ -330,18 +330,18 @@ pub fn generated_id(namespace: &str, unique: bool, uid: &str) -> String {
     id.chars().take(63).collect()
 }
 
-// The changes that would let a requester set `user.info`, or a way to do without.
+// Changes that would let a requester set `user.info`, or make that unnecessary.
 
-/// Groups that contain everyone, or every service account. Granting them is not a way to name somebody.
+/// Groups of everyone or of every service account. Remedies never suggest them.
 const EVERYONE: [&str; 3] = ["system:authenticated", "system:unauthenticated", "system:serviceaccounts"];
 
-/// The changes that would let this requester set `user.info`, the smallest first. The first one does without,
-/// the others are in fields of an `AdmissionPolicy`.
+/// Returns changes that would let this requester set `user.info`, the smallest first. The first avoids the
+/// annotation, the others are fields of an `AdmissionPolicy`.
 pub fn remedies(user: &str, groups: &[String], access: &AccessControl) -> Vec<String> {
-    let mut remedies = vec![format!("leave {USER_INFO} out, so that it becomes the requester's own name")];
+    let mut remedies = vec![format!("omit {USER_INFO}, so that it is set to the requester's own name")];
     if let Some(pattern) = access.system_users.matching(user) {
         let pattern = quoted(pattern.as_str());
-        remedies.push(format!("set trustControllers to true: systemUsers has {pattern}"));
+        remedies.push(format!("set trustControllers to true; systemUsers already contains {pattern}"));
     }
     let add = |name: &str, list: &str| format!("add {} to {list}", quoted(&exactly(name)));
     if !user.is_empty() {
@@ -354,7 +354,7 @@ pub fn remedies(user: &str, groups: &[String], access: &AccessControl) -> Vec<St
     remedies
 }
 
-/// The expression that matches this name alone. A list is split at its commas, so commas are escaped.
+/// Returns the expression that matches exactly this name. A list is split at commas, so commas are escaped.
 fn exactly(name: &str) -> String {
     format!("^{}$", regex_syntax::escape(name).replace(',', r"\x2C"))
 }

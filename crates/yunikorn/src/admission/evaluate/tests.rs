@@ -1,4 +1,4 @@
-//! Tests single cases; whole tables are compared with the admission controller in `e2e`.
+//! Tests of single cases. `e2e` compares whole tables with the admission controller.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ fn answer(request: &Request, keys: &[(&str, &str)]) -> Evaluation {
     evaluate(request, &Surroundings::default(), &conf(keys))
 }
 
-/// The annotation [`USER_INFO`] after the changes.
+/// Returns the annotation [`USER_INFO`] after the changes.
 fn user_info(evaluation: &Evaluation) -> Option<&str> {
     evaluation.pod.annotations.get(USER_INFO).map(String::as_str)
 }
@@ -43,7 +43,7 @@ fn paths(evaluation: &Evaluation) -> Vec<&str> {
 const NO_LABEL: (&str, &str) = ("admissionController.filtering.noLabelNamespaces", "^ns$");
 
 #[test]
-fn a_pod_gets_its_requesters_name() {
+fn pod_gets_the_requesters_name() {
     let evaluation = answer(&create(Kind::Pod, &[("a", "b")], &[]), &[]);
     assert_eq!(evaluation.outcome, Outcome::Allowed);
     assert_eq!(paths(&evaluation), [ANNOTATIONS, SCHEDULER_NAME, LABELS]);
@@ -62,7 +62,7 @@ fn a_pod_gets_its_requesters_name() {
 }
 
 #[test]
-fn a_refusal_says_what_would_allow_it_and_that_does() {
+fn remedies_of_a_refusal_allow_the_request() {
     let info = [(USER_INFO, r#"{"user":"bob"}"#)];
     let evaluation = answer(&create(Kind::Pod, &info, &[]), &[]);
     let message = "user alice with groups [devs,system:authenticated] is not allowed to set user annotation";
@@ -71,7 +71,7 @@ fn a_refusal_says_what_would_allow_it_and_that_does() {
     assert_eq!(
         evaluation.remedies,
         [
-            "leave yunikorn.apache.org/user.info out, so that it becomes the requester's own name",
+            "omit yunikorn.apache.org/user.info, so that it is set to the requester's own name",
             "add `^alice$` to externalUsers",
             "add `^devs$` to externalGroups",
         ]
@@ -92,26 +92,27 @@ fn a_refusal_says_what_would_allow_it_and_that_does() {
 }
 
 #[test]
-fn a_controller_that_is_not_trusted_could_be() {
+fn untrusted_controller_gets_trust_as_a_remedy() {
     let mut request = create(Kind::Pod, &[(USER_INFO, "{}")], &[]);
     request.user = "system:serviceaccount:kube-system:job-controller".into();
     request.groups.clear();
     let distrust = [("admissionController.accessControl.trustControllers", "false")];
     let evaluation = answer(&request, &distrust);
     assert!(matches!(&evaluation.outcome, Outcome::Denied(message) if message.contains("groups []")));
-    let trust = "set trustControllers to true: systemUsers has `^system:serviceaccount:kube-system:`";
+    let trust =
+        "set trustControllers to true; systemUsers already contains `^system:serviceaccount:kube-system:`";
     assert_eq!(evaluation.remedies[1], trust);
     assert_eq!(answer(&request, &[]).outcome, Outcome::Allowed);
 }
 
 #[test]
-fn a_namespace_without_application_ids_loses_the_user_until_after_1_9() {
+fn namespace_without_application_ids_loses_the_user_up_to_1_9() {
     let request = create(Kind::Pod, &[], &[(USERNAME, "carol")]);
     let old = answer(&request, &[NO_LABEL]);
     assert_eq!(paths(&old), [ANNOTATIONS, SCHEDULER_NAME, ANNOTATIONS]);
     assert_eq!(user_info(&old), None);
     let lost =
-        "yunikorn.apache.org/user.info is lost, as the annotations are written a second time without it";
+        "yunikorn.apache.org/user.info is lost because the annotations are written a second time without it";
     assert!(old.steps.iter().any(|step| step == lost), "{:?}", old.steps);
     assert_eq!(old.submitter.unwrap().user, "carol");
     let next = Conf { version: Version::V1_10, ..conf(&[NO_LABEL]) };
@@ -121,7 +122,7 @@ fn a_namespace_without_application_ids_loses_the_user_until_after_1_9() {
 }
 
 #[test]
-fn a_user_that_was_given_is_not_lost_where_there_are_no_application_ids() {
+fn namespace_without_application_ids_keeps_a_given_user() {
     let info = r#"{"user":"bob"}"#;
     let request = create(Kind::Pod, &[(USER_INFO, info)], &[]);
     let users = ("admissionController.accessControl.externalUsers", "^alice$");
@@ -133,12 +134,13 @@ fn a_user_that_was_given_is_not_lost_where_there_are_no_application_ids() {
 }
 
 #[test]
-fn only_the_replica_sets_of_system_users_are_left_as_they_are() {
+fn replica_set_of_a_system_user_is_not_changed() {
     let labels = [("applicationId", "x")];
     let mut request = create(Kind::Workload(Workload::ReplicaSet), &[(USER_INFO, "{}")], &labels);
     assert!(matches!(answer(&request, &[]).outcome, Outcome::Denied(_)));
     request.user = "system:serviceaccount:kube-system:deployment-controller".into();
-    let left = "a ReplicaSet of a system user, which `^system:serviceaccount:kube-system:` matches, is left as it is";
+    let left =
+        "a ReplicaSet of a system user (matched by `^system:serviceaccount:kube-system:`) is not changed";
     for keys in [&[][..], &[("admissionController.accessControl.trustControllers", "false")]] {
         let evaluation = answer(&request, keys);
         assert_eq!((&evaluation.outcome, paths(&evaluation)), (&Outcome::Allowed, vec![]), "{keys:?}");
@@ -155,7 +157,7 @@ fn only_the_replica_sets_of_system_users_are_left_as_they_are() {
 }
 
 #[test]
-fn updates_are_decided_for_pods_only_and_then_for_everybody() {
+fn update_is_checked_only_for_pods_and_for_every_user() {
     let mut request = create(Kind::Pod, &[(USER_INFO, r#"{"user":"bob"}"#)], &[]);
     request.operation = Operation::Update;
     let everyone = [("admissionController.accessControl.externalUsers", "^alice$")];
@@ -166,14 +168,13 @@ fn updates_are_decided_for_pods_only_and_then_for_everybody() {
     request.old_pod = Pod::default();
     request.kind = Kind::Workload(Workload::Deployment);
     let evaluation = answer(&request, &[]);
-    let unseen =
-        "updates of workloads are not looked at, also where they change yunikorn.apache.org/user.info";
+    let unseen = "updates of workloads are not checked, even if they change yunikorn.apache.org/user.info";
     assert_eq!(evaluation.outcome, Outcome::Allowed);
     assert_eq!(evaluation.steps, [unseen]);
 }
 
 #[test]
-fn what_decides_and_is_not_known_is_reported_and_nothing_is_changed() {
+fn unknown_list_is_reported_and_changes_nothing() {
     let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
     for key in
         ["admissionController.filtering.processNamespaces", "admissionController.filtering.noLabelNamespaces"]
@@ -189,7 +190,7 @@ fn what_decides_and_is_not_known_is_reported_and_nothing_is_changed() {
 }
 
 #[test]
-fn every_step_reads_as_a_sentence() {
+fn every_step_is_a_sentence() {
     let evaluation = answer(&create(Kind::Pod, &[], &[]), &[]);
     assert_eq!(
         evaluation.steps,
@@ -205,7 +206,7 @@ fn every_step_reads_as_a_sentence() {
 }
 
 #[test]
-fn kinds_are_known_by_group_and_name() {
+fn kinds_are_parsed_from_group_and_name() {
     assert_eq!(Kind::parse("", "Pod"), Kind::Pod);
     assert_eq!(Kind::parse("batch", "CronJob"), Kind::Workload(Workload::CronJob));
     let volcano = Kind::parse("batch.volcano.sh", "Job");
@@ -234,7 +235,7 @@ fn unique_application_ids_begin_with_the_namespace() {
 }
 
 #[test]
-fn a_priority_class_may_forbid_preemption() {
+fn priority_class_can_forbid_preemption() {
     let request = create(Kind::Pod, &[(USER_INFO, "{}")], &[]);
     let forbid = BTreeMap::from([("yunikorn.apache.org/allow-preemption".to_owned(), "false".to_owned())]);
     let surroundings = Surroundings { priority_class_annotations: forbid, ..Surroundings::default() };
@@ -245,7 +246,7 @@ fn a_priority_class_may_forbid_preemption() {
     assert_eq!(user_info(&evaluation), Some("{}"));
 }
 
-/// A pod as the fixture has it.
+/// Parses a pod of the fixture.
 fn fixture_pod(row: &serde_json::Value) -> Pod {
     let texts = |value: &serde_json::Value| serde_json::from_value(value.clone()).unwrap();
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
@@ -259,7 +260,7 @@ fn fixture_pod(row: &serde_json::Value) -> Pod {
 }
 
 #[test]
-fn requests_are_answered_as_by_the_admission_controller() {
+fn recorded_requests_have_the_admission_controllers_answers() {
     let optional = |value: &serde_json::Value| {
         serde_json::from_value::<Option<Texts>>(value.clone()).unwrap().unwrap_or_default()
     };

@@ -1,4 +1,4 @@
-//! The limits of single users and groups: each limit by itself, and against the limits of the queues above.
+//! Limits of single users and groups, each checked separately and against the limits of the queues above.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::{Display, Write as _};
@@ -13,11 +13,11 @@ use crate::version::Behavior;
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::decode::{List, Spanned, items};
 
-/// The name that stands for everyone in a limit.
+/// The name of everyone in a limit.
 const WILDCARD: &str = "*";
 
-/// `checkLimitsStructure` (`configvalidator.go:596`): limits of the partition are another way to write those
-/// of its root queue.
+/// `checkLimitsStructure` (`configvalidator.go:596`). Limits of a partition are equivalent to limits of its
+/// root queue.
 pub(super) fn move_to_root(partition: &mut PartitionConfig) -> Result<(), Diagnostic> {
     let head = partition.head();
     let of_partition = items(&partition.limits);
@@ -43,7 +43,7 @@ pub(super) fn move_to_root(partition: &mut PartitionConfig) -> Result<(), Diagno
     }
     Err(Diagnostic::error(LIMITS_DIFFER, "partition limits and root queue limits are not equivalent")
         .at(root.head())
-        .help("write them in one of the two places only"))
+        .help("write the limits in only one of the two places"))
 }
 
 /// `checkLimits` (`configvalidator.go:575`).
@@ -56,7 +56,7 @@ pub(super) fn check(queue: &QueueConfig) -> Result<(), Diagnostic> {
     items(&queue.limits).iter().try_for_each(|limit| check_limit(limit, &mut users, &mut groups, queue))
 }
 
-/// `checkLimit` (`configvalidator.go:501`). `users` and `groups` are those of the limits before it.
+/// `checkLimit` (`configvalidator.go:501`). `users` and `groups` are the names in earlier limits.
 fn check_limit<'a>(
     limit: &'a Limit,
     users: &mut HashSet<&'a str>,
@@ -99,7 +99,8 @@ fn check_limit<'a>(
     check_against_queue(limit, &amounts, queue)
 }
 
-/// Checks one user or group of a limit: a valid name, not named before, and not after the wildcard.
+/// Checks a user or group of a limit. The name must be valid, not in an earlier limit, and not after the
+/// wildcard.
 fn check_name<'a>(
     name: &'a Spanned,
     seen: &mut HashSet<&'a str>,
@@ -121,7 +122,7 @@ fn check_name<'a>(
     Ok(())
 }
 
-/// The end of `checkLimit` (`configvalidator.go:559`): a limit is not wider than its queue.
+/// The end of `checkLimit` (`configvalidator.go:559`): a limit must not exceed its queue.
 fn check_against_queue(limit: &Limit, amounts: &Amounts, queue: &QueueConfig) -> Result<(), Diagnostic> {
     if queue.name.as_str() == ROOT {
         return Ok(());
@@ -140,7 +141,7 @@ fn check_against_queue(limit: &Limit, amounts: &Amounts, queue: &QueueConfig) ->
     Err(Diagnostic::error(LIMIT, message).at(limit.head()))
 }
 
-/// Go's `%v` of a limit.
+/// Formats a limit like Go's `%v`.
 fn go_value(limit: &Limit) -> String {
     let list = |names: &List<Spanned>| items(names).iter().map(Spanned::as_str).collect::<Vec<_>>().join(" ");
     let mut text = format!("{{{} [{}] [{}] ", limit.limit.value, list(&limit.users), list(&limit.groups));
@@ -150,11 +151,11 @@ fn go_value(limit: &Limit) -> String {
     text
 }
 
-/// The limits in force by queue path. Paths are as written.
+/// The effective limits by queue path. Paths are as written.
 type InForce<T> = HashMap<String, Rc<Frame<T>>>;
 
-/// The limits of one queue by user or group, above those of the queue over it. Go copies what is inherited;
-/// this is the same without the copies.
+/// The limits of one queue by user or group, linked to the limits of its parent. Go copies inherited limits;
+/// this has the same effect without the copies.
 struct Frame<T> {
     own: BTreeMap<String, Rc<T>>,
     above: Option<Rc<Frame<T>>>,
@@ -167,14 +168,14 @@ impl<T> Frame<T> {
     }
 }
 
-/// A quantity that a limit limits. It is compared with the limits above in Go's words.
+/// A limited quantity, which is compared with the limits above in Go's words.
 trait Bound: Display + Sized {
     fn read(limit: &Limit) -> Result<Self, Diagnostic>;
-    /// Returns whether `below` is not wider than this one.
+    /// Returns whether `below` does not exceed this bound.
     fn allows(&self, below: &Self) -> bool;
-    /// The bound in force where both are set.
+    /// Returns the effective bound if both are set.
     fn narrowed(own: &Rc<Self>, above: &Self) -> Rc<Self>;
-    /// The name of the quantity, and what it is compared with.
+    /// The name of the quantity, and of the bound it is compared with.
     const WHAT: &'static str;
     const ABOVE: &'static str;
 }
@@ -213,7 +214,7 @@ impl Bound for u64 {
     const ABOVE: &'static str = "max applications";
 }
 
-/// Each limit against those of the queues above.
+/// Checks each limit against the limits of the queues above.
 pub(super) fn check_hierarchies(root: &QueueConfig, behavior: &Behavior) -> Result<(), Diagnostic> {
     if !any_limits(root) {
         return Ok(());
@@ -227,12 +228,12 @@ pub(super) fn check_hierarchies(root: &QueueConfig, behavior: &Behavior) -> Resu
     Ok(())
 }
 
-/// The paths by which limits are inherited ([`Behavior`]).
+/// The paths along which limits are inherited ([`Behavior`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Paths {
-    /// A path begins anew at each queue named `root`.
+    /// A new path begins at each queue named `root`.
     BeginAtRoot,
-    /// A path has all names from the root on.
+    /// A path contains all names from the root.
     Whole,
 }
 
@@ -269,7 +270,7 @@ fn check_hierarchy<T: Bound>(
 }
 
 impl<T: Bound> Frame<T> {
-    /// Puts the bound of one user or group in force, unless one above is narrower.
+    /// Sets the bound of one user or group unless a bound above is narrower.
     fn narrow(
         &mut self,
         bound: &Rc<T>,

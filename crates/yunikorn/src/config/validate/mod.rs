@@ -1,9 +1,9 @@
-//! `YuniKorn`'s validator: `/ws/v1/validate-conf` and the admission webhook answer with it, and a reload or a
-//! start runs it first.
+//! `YuniKorn`'s validator, which answers `/ws/v1/validate-conf` and the admission webhook, and runs first at
+//! every reload and start.
 //!
-//! It follows yunikorn-core v1.8.0 `pkg/common/configs/configvalidator.go`, function by function and in its
-//! order, because only the first error is reported. Its texts are kept word for word. Where Go walks a map in
-//! random order, here it is the order of the names.
+//! The code follows yunikorn-core v1.8.0 `pkg/common/configs/configvalidator.go`, function by function and in
+//! its order, because only the first error is reported. Its messages are kept verbatim. Maps that Go iterates
+//! in random order are iterated in the order of the names.
 
 mod limits;
 mod placement;
@@ -25,16 +25,17 @@ use crate::{acl, queue};
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::decode::{Spanned, items};
 
-/// The name of the partition that has none.
+/// The name of an unnamed partition.
 pub(super) const DEFAULT_PARTITION: &str = "default";
-/// The only queue that is allowed at the top.
+/// The only allowed top queue.
 pub(super) const ROOT: &str = "root";
 
-/// `Validate` (`configvalidator.go:757`). It changes the configuration into the form that the scheduler uses:
-/// `default` named, the root queue inserted and marked as parent, the partition's limits moved to it.
+/// `Validate` (`configvalidator.go:757`). It also normalizes the configuration for the scheduler: it names
+/// the `default` partition, inserts the root queue and marks it as parent, and moves the partition's limits
+/// to it.
 ///
 /// # Errors
-/// The first error; some of these changes are made then. Its message is `YuniKorn`'s, unless its code is
+/// The first error. Some of the changes are made even then. The message is `YuniKorn`'s unless the code is
 /// [`super::codes::TOO_LARGE`].
 pub fn validate(config: &mut SchedulerConfig, version: Version) -> Result<(), Diagnostic> {
     check_size(config)?;
@@ -82,19 +83,20 @@ fn check_node_sort_policy(policy: &NodeSortPolicy) -> Result<(), Diagnostic> {
     }
 }
 
-// The shape of the queue tree, its names and its ACLs.
+// The structure of the queue tree, and its names and ACLs.
 
-/// The message for a queue name that is refused (yunikorn-core `common/errors.go:25`).
+/// The message about an invalid queue name (yunikorn-core `common/errors.go:25`).
 pub const NAME_REFUSED: &str = "invalid queue name, max 64 characters consisting of alphanumeric characters \
     and '-', '_', '#', '@', '/', ':' allowed";
 
-/// `checkQueuesStructure` (`configvalidator.go:694`): one root queue, inserted where it is missing.
+/// `checkQueuesStructure` (`configvalidator.go:694`). There must be one root queue; a missing one is
+/// inserted.
 fn insert_root(partition: &mut PartitionConfig) -> Result<(), Diagnostic> {
     let head = partition.head();
     let Some(queues) = partition.queues.as_mut() else {
         return Err(Diagnostic::error(QUEUES_MISSING, "queue config is not set")
             .at(head)
-            .help("write `queues: [{name: root}]`, or the queues that should be there"));
+            .help("write `queues: [{name: root}]`, or list the queues"));
     };
     match queues.as_mut_slice() {
         [root] if to_lower(root.name.as_str()) == ROOT => root.parent = true,
@@ -113,14 +115,14 @@ fn insert_root(partition: &mut PartitionConfig) -> Result<(), Diagnostic> {
         Some(root) if root.resources.guaranteed.is_some() || root.resources.max.is_some() => {
             Err(Diagnostic::error(ROOT_RESOURCES, "root queue must not have resource limits set")
                 .at(root.head())
-                .help("remove `resources` from the root queue: it has what the nodes have"))
+                .help("remove `resources` from the root queue; its resources are the sum of all nodes"))
         }
         _ => Ok(()),
     }
 }
 
-/// `checkQueues` (`configvalidator.go:645`): ACLs and limits of this queue, the names of its children, then
-/// each of them.
+/// `checkQueues` (`configvalidator.go:645`). Checks the ACLs and limits of a queue and the names of its
+/// children, then each child.
 fn check_queues(queue: &QueueConfig, level: usize) -> Result<(), Diagnostic> {
     check_acl(&queue.admin_acl)?;
     check_acl(&queue.submit_acl)?;
@@ -135,13 +137,13 @@ fn check_queues(queue: &QueueConfig, level: usize) -> Result<(), Diagnostic> {
             let message = format!("duplicate child name found with name '{name}', level {level}");
             return Err(Diagnostic::error(QUEUE_DUPLICATE, message)
                 .at(child.head())
-                .help("rename one of the two: queue names are compared without case"));
+                .help("rename one of them; queue names are not case-sensitive"));
         }
     }
     queue.children().iter().try_for_each(|child| check_queues(child, level + 1))
 }
 
-/// The name in lower case. It is a valid queue name, and so ASCII.
+/// Returns a valid queue name, which is ASCII, in lower case.
 fn lowered(name: &str) -> Cow<'_, str> {
     if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
         Cow::Owned(name.to_ascii_lowercase())
@@ -155,14 +157,14 @@ fn check_acl(acl: &Spanned) -> Result<(), Diagnostic> {
     acl::validates(acl.as_str()).map_err(|error| {
         Diagnostic::error(ACL_PARTS, error.to_string())
             .at(acl.span)
-            .help("write the users separated by commas, one space, then the groups separated by commas")
+            .help("write users separated by commas, then one space, then groups separated by commas")
     })
 }
 
-// The resources that queues may use and are guaranteed, and the number of applications they may run, against
-// the queues above and below.
+// Maximum and guaranteed resources and numbers of applications, compared with the queues above and below.
 
-/// `checkQueueResource` (`configvalidator.go:125`): the guarantee this queue needs of its parent.
+/// `checkQueueResource` (`configvalidator.go:125`). Returns the guarantee that this queue needs from its
+/// parent.
 fn check_resources(queue: &QueueConfig, parent_max: Option<&Amounts>) -> Result<Amounts, Diagnostic> {
     let name = &queue.name.value;
     let refused = |message: String| Err(Diagnostic::error(RESOURCES, message).at(queue.head()));
@@ -195,7 +197,7 @@ fn check_resources(queue: &QueueConfig, parent_max: Option<&Amounts>) -> Result<
     Ok(if guaranteed.is_zero() { sum } else { guaranteed })
 }
 
-/// `checkResourceConfig` (`configvalidator.go:297`): guarantee and maximum of one queue.
+/// `checkResourceConfig` (`configvalidator.go:297`). Returns the guarantee and maximum of a queue.
 fn bounds(queue: &QueueConfig) -> Result<(Amounts, Amounts), Diagnostic> {
     let guaranteed = Amounts::read(&queue.resources.guaranteed)?;
     let max = Amounts::read(&queue.resources.max)?;
@@ -227,13 +229,13 @@ fn check_max_applications(queue: &QueueConfig) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-// Limits the work of validation, which grows with products: each queue and each name of a limit with the
-// number of resource kinds, each placement rule with the queues.
+// Bounds on the work of validation, which grows with products: queues and names in limits times kinds of
+// resources, and placement rules times queues.
 
-/// The most comparisons, about a second's work.
+/// Maximum number of comparisons, about a second of work.
 const MAX_WORK: usize = 50_000_000;
 
-/// The numbers that the work grows with.
+/// The numbers that determine the work.
 #[derive(Default)]
 struct Counts<'a> {
     queues: usize,
@@ -295,7 +297,7 @@ mod tests {
     use super::*;
     use go_compat::yaml::decode::Spanned;
 
-    /// One partition with a root queue and `below` more.
+    /// Returns a partition with a root queue and `below` more.
     fn partition(below: usize) -> PartitionConfig {
         let children = vec![QueueConfig::default(); below];
         let root = QueueConfig { name: "root".into(), queues: Some(children), ..QueueConfig::default() };
@@ -315,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_count_with_the_queues_of_all_partitions() {
+    fn work_includes_rules_times_queues_of_all_partitions() {
         let with = |rules: usize| {
             let rules = Some(vec![PlacementRule::default(); rules]);
             vec![
@@ -334,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_and_queues_count_with_the_kinds_of_resources() {
+    fn work_includes_limits_and_queues_times_resources() {
         let with = |users: usize, groups: usize, queues: usize| {
             let names = |count: usize| Some(vec![Spanned::from("a"); count]);
             let limit = Limit {
@@ -346,7 +348,7 @@ mod tests {
             let mut partition = partition(queues - 1);
             let root = &mut partition.queues.as_mut().unwrap()[0];
             root.limits = Some(vec![limit]);
-            // Of these kinds, 4000 are those of the limit.
+            // 4000 of these kinds come from the limit.
             root.resources = Resources { guaranteed: Some(kinds(4_500)), max: Some(kinds(5_000)) };
             checked(vec![partition]).is_some()
         };

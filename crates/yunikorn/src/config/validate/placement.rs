@@ -1,4 +1,4 @@
-//! Placement rules: their names and filters, and whether the queues they name can be placed into.
+//! Placement rules: their names and filters, and whether applications can be placed into their queues.
 
 use super::super::codes::{FILTER, RULE};
 use super::super::names::{is_expression, is_group, is_rule, is_user, to_lower};
@@ -8,14 +8,14 @@ use go_compat::diag::{Diagnostic, Span};
 use go_compat::go_regex::{GoRegex, is_undecided};
 use go_compat::yaml::decode::{Spanned, items};
 
-/// The help for a rule's name that is not valid.
+/// The help for an invalid rule name.
 pub(in super::super) const RULE_NAMES: &str = "write `provided`, `user`, `fixed` or `tag`";
 
 /// `checkPlacementRules` (`configvalidator.go:316`).
 pub(in super::super) fn check(partition: &PartitionConfig) -> Result<(), Diagnostic> {
     let rules = items(&partition.placement_rules);
     rules.iter().try_for_each(check_rule)?;
-    // Go collects the paths of all rules before it looks the first one up.
+    // Go collects the paths of all rules before it looks up the first one.
     let paths = rules.iter().map(StaticPath::new).collect::<Result<Vec<_>, _>>()?;
     for (number, path) in paths.iter().enumerate().filter(|(_, path)| path.path.starts_with(ROOT)) {
         let lower = to_lower(&path.path);
@@ -37,7 +37,7 @@ fn check_rule(rule: &PlacementRule) -> Result<(), Diagnostic> {
     check_filter(&rule.filter)
 }
 
-/// Checks that the rule's name is an identifier. Activation checks that such a rule exists.
+/// Checks that the name of a rule is an identifier. Activation checks that the rule exists.
 pub(in super::super) fn check_rule_name(rule: &PlacementRule) -> Result<(), Diagnostic> {
     let name = rule.name.as_str();
     if is_rule(name) {
@@ -59,9 +59,9 @@ fn check_filter(filter: &Filter) -> Result<(), Diagnostic> {
     check_filter_list(items(&filter.groups), "group", is_group)
 }
 
-/// Checks one list of a filter. A name by itself must be a name or an expression; of several, those that
-/// are not valid names are ignored. Go is assumed to compile an expression whose meaning is not known here,
-/// because our validator must not be stricter than `YuniKorn`'s.
+/// Checks one list of a filter. A single entry must be a name or a regular expression; in a longer list,
+/// invalid names are ignored. If it is unknown whether Go compiles an expression, it is accepted, because
+/// this validator must not be stricter than `YuniKorn`'s.
 fn check_filter_list(list: &[Spanned], kind: &str, is_name: impl Fn(&str) -> bool) -> Result<(), Diagnostic> {
     let [only] = list else { return Ok(()) };
     let text = only.as_str();
@@ -75,9 +75,9 @@ fn check_filter_list(list: &[Spanned], kind: &str, is_name: impl Fn(&str) -> boo
     Err(Diagnostic::error(FILTER, message).at(only.span).help(help))
 }
 
-/// The part of a rule's queue that is known before any application is (`configvalidator.go:817-889`).
+/// The part of a rule's queue that does not depend on the application (`configvalidator.go:817-889`).
 struct StaticPath {
-    /// From `root`, or something else when nothing is known.
+    /// Begins with `root` if anything is known.
     path: String,
     /// The names of the rules, from the topmost parent.
     chain: String,
@@ -113,15 +113,15 @@ impl StaticPath {
                 let message = format!("illegal fully qualified 'fixed' rule with value {queue}");
                 return Err(Diagnostic::error(RULE, message)
                     .at(step.value.span)
-                    .help("only the topmost parent rule may name a queue from `root`"));
+                    .help("only the topmost parent rule can use a path that begins with `root`"));
             }
         }
         Ok(Self { path, chain, create: rule.create, dynamic, span: rule.head() })
     }
 }
 
-/// `checkQueueHierarchyForPlacement` (`configvalidator.go:360`). Names are compared with their case, although
-/// the path is in lower case: so does Go.
+/// `checkQueueHierarchyForPlacement` (`configvalidator.go:360`). Like Go, it compares names case-sensitively
+/// although the path is in lower case.
 ///
 /// # Errors
 /// The reason why no application can be placed there.
@@ -152,7 +152,7 @@ fn check_path(
         return missing();
     };
     if rest.is_empty() {
-        // With rules after it the queue must be a parent, without any it must not.
+        // If rules follow it, the queue must be a parent, otherwise a leaf.
         let reason = || format!("a queue ({}) which is not a leaf", rule.path);
         return if queue.parent == rule.dynamic { Ok(()) } else { Err(reason()) };
     }
