@@ -98,6 +98,17 @@ arm64 *filter:
 record-upgrade version:
     VERSION={{ version }} cargo test --workspace --locked --test e2e -- upgrade::record --ignored
 
+# A release on this machine: registry, signatures, refused copies, bill of materials, everything twice (as root on Debian; needs Go, ten minutes).
+release-rehearsal:
+    release/rehearsal.sh
+
+# Checks that the command line compiles for each target of a release (needs PyPI's cargo-zigbuild and its ziglang, which compile the parts in C).
+targets *targets="aarch64-unknown-linux-gnu x86_64-unknown-linux-musl x86_64-apple-darwin aarch64-apple-darwin x86_64-pc-windows-gnu":
+    rustup target add {{ targets }}
+    for target in {{ targets }}; do \
+        cargo-zigbuild check --locked --package queuewarden --bin queuewarden --target $target || exit 1; \
+    done
+
 # Everything that needs real nodes, on a kind cluster that is made if need be (as root on Debian, or with Docker and kind): a quarter of an hour the first time.
 kind *filter:
     e2e/kind.sh {{ filter }}

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# Makes what a release has besides the image: release/assets.sh OUT ARCH=PROGRAM…
+# Makes what a release has besides the image: release/assets.sh OUT PLATFORM=PROGRAM…
 #
-#   release/assets.sh dist amd64=dist/program-amd64 arm64=dist/program-arm64
+#   release/assets.sh dist linux-amd64=linux/queuewarden windows-amd64=windows/queuewarden.exe
 #
 # The same commit and programs make the same bytes: SOURCE_DATE_EPOCH, or else the time of the commit, is the time of all files.
 # IMAGE_DIGEST=sha256:… names the image by its digest, in install.yaml and in the chart's values.
-# Needs kubectl, and cargo-cyclonedx for the bill of materials; WITHOUT_SBOM=1 leaves that out.
+# Needs kubectl, and cargo-cyclonedx and jq for the bill of materials; WITHOUT_SBOM=1 leaves that out. IMAGE_FILES is the file
+# system of the image, as `crane export` writes it: its Debian packages are in the bill, too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 main() {
     [ $# -ge 2 ] || {
-        sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
+        sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
         exit 2
     }
     local out=$1
@@ -53,15 +54,16 @@ tar_up() {
 }
 
 archive_name() {
-    echo "queuewarden-linux-$1.tar.gz"
+    echo "queuewarden-$1.tar.gz"
 }
 
 archive_program() {
-    local out=$1 arch=$2 program=$3
-    mkdir "$staging/$arch"
-    install -m 755 "$program" "$staging/$arch/queuewarden"
-    install -m 644 LICENSE "$staging/$arch/LICENSE"
-    tar_up "$out/$(archive_name "$arch")" "$staging/$arch" LICENSE queuewarden
+    local out=$1 platform=$2 program=$3 name=queuewarden
+    [[ "$platform" != windows-* ]] || name=queuewarden.exe
+    mkdir "$staging/$platform"
+    install -m 755 "$program" "$staging/$platform/$name"
+    install -m 644 LICENSE "$staging/$platform/LICENSE"
+    tar_up "$out/$(archive_name "$platform")" "$staging/$platform" LICENSE "$name"
 }
 
 # .krew.yaml as krew's index takes it: with the tag, and with the checksum of each archive that is there.
@@ -83,10 +85,23 @@ bill_of_materials() {
         return 1
     }
     SOURCE_DATE_EPOCH=$epoch cargo cyclonedx --quiet --format json --override-filename queuewarden.cdx --manifest-path Cargo.toml
-    # It names our own package by where the checkout is.
-    sed "s|path+file://$PWD|path+file:///src|g" queuewarden.cdx.json > "$1/queuewarden.cdx.json"
     # One for each package of the workspace was made.
+    cp queuewarden.cdx.json "$staging/crates.json"
     find "$PWD" -path "$PWD/target" -prune -o -name queuewarden.cdx.json -not -path "$(realpath "$1")/*" -exec rm {} +
+    base_packages > "$staging/base.json"
+    # It names our own packages by where the checkout is.
+    sed "s|path+file://$PWD|path+file:///src|g" "$staging/crates.json" |
+        jq --slurpfile base "$staging/base.json" '.components += $base' > "$1/queuewarden.cdx.json"
+}
+
+# The packages of the base image, as components: a distroless image has a file for each in status.d.
+base_packages() {
+    [ -n "${IMAGE_FILES:-}" ] || return 0
+    tar --extract --to-stdout --file "$IMAGE_FILES" --wildcards 'var/lib/dpkg/status*' --exclude='*.md5sums' > "$staging/status"
+    awk '/^Package: / { name = $2 } /^(Architecture|Version): / { of[name, $1] = $2; names[name] }
+        END { for (name in names) print name, of[name, "Version:"], of[name, "Architecture:"] }' "$staging/status" | sort |
+        jq --raw-input 'split(" ") | "pkg:deb/debian/\(.[0])@\(.[1] | @uri)?arch=\(.[2])" as $purl |
+            {type: "library", "bom-ref": $purl, name: .[0], version: .[1], purl: $purl}'
 }
 
 main "$@"

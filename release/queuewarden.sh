@@ -19,16 +19,21 @@ main() {
 }
 
 download() {
-    local folder=$1 arch archive
+    local folder=$1 platform archive name program=queuewarden check=(sha256sum)
     case "$(uname -s)-$(uname -m)" in
-        Linux-x86_64) arch=amd64 ;;
-        Linux-aarch64 | Linux-arm64) arch=arm64 ;;
+        Linux-x86_64) platform=linux-amd64 ;;
+        Linux-aarch64 | Linux-arm64) platform=linux-arm64 ;;
+        Darwin-x86_64) platform=darwin-amd64 ;;
+        Darwin-arm64) platform=darwin-arm64 ;;
+        # Git's bash, which starts queuewarden.exe by the name without the suffix.
+        MINGW64*-x86_64 | MSYS*-x86_64) platform=windows-amd64 program=queuewarden.exe ;;
         *)
             echo "no queuewarden was released for $(uname -s) on $(uname -m); build one with: cargo install --locked --path $here" >&2
             return 2
             ;;
     esac
-    archive=queuewarden-linux-$arch.tar.gz
+    archive=queuewarden-$platform.tar.gz
+    command -v sha256sum > /dev/null || check=(shasum --algorithm 256)
     mkdir -p "$folder"
     staging=$(mktemp -d "$folder/download.XXXXXX")
     trap 'rm -rf "$staging"' EXIT
@@ -39,12 +44,12 @@ download() {
         }
     done
     # Exactly this archive: a file without the line would pass --ignore-missing.
-    (cd "$staging" && grep -E "^[0-9a-f]{64}  $archive\$" SHA256SUMS | sha256sum --check --quiet --strict) || {
+    (cd "$staging" && grep -E "^[0-9a-f]{64}  $archive\$" SHA256SUMS | "${check[@]}" --check --quiet --strict) || {
         echo "$archive does not have the sum that SHA256SUMS names" >&2
         return 2
     }
-    tar --extract --gzip --file "$staging/$archive" --directory "$staging" queuewarden
-    mv "$staging/queuewarden" "$folder/queuewarden"
+    tar --extract --gzip --file "$staging/$archive" --directory "$staging" "$program"
+    mv "$staging/$program" "$folder/$program"
     rm -rf "$staging"
     trap - EXIT
 }

@@ -3,24 +3,28 @@
 #
 #   release/release.sh version TAG                     fails unless TAG names the version in Cargo.toml
 #   release/release.sh bases                           prints RUST= and BASE=, the base images of the Dockerfile by digest
+#   release/release.sh program TARGET OUT              builds the command line for a target of Rust, on a machine that can link it
 #   release/release.sh image REPOSITORY OUT            builds the image for this machine's architecture and pushes it by digest
 #   release/release.sh publish REPOSITORY CHARTS DIST  joins the images, makes the assets, pushes the chart, and signs
 #
 # RUST and BASE replace the base images. COSIGN_ARGS are further arguments of `cosign sign`, `attest` and `sign-blob`, and
-# HELM_ARGS of `helm push`: a rehearsal signs with a key of its own and pushes to a registry without TLS.
+# HELM_ARGS of `helm push`: release/rehearsal.sh signs with a key of its own and pushes to a registry without TLS.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+crane=github.com/google/go-containerregistry/cmd/crane@v0.22.1
+auditable=0.7.2
 cargo_version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
 
 main() {
     case "${1:-}-$#" in
         version-2) same_version "$2" ;;
         bases-1) bases ;;
+        program-3) program "$2" "$3" ;;
         image-3) image "$2" "$3" ;;
         publish-4) publish "$2" "$3" "$4" ;;
         *)
-            sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+            sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
             exit 2
             ;;
     esac
@@ -33,6 +37,10 @@ same_version() {
     }
 }
 
+crane() {
+    go run "$crane" "$@"
+}
+
 # The value of an ARG of the Dockerfile.
 default_of() {
     sed -n "s/^ARG $1=//p" Dockerfile | head -n 1
@@ -42,9 +50,21 @@ bases() {
     local name image digest
     for name in RUST BASE; do
         image=$(default_of "$name")
-        digest=$(docker buildx imagetools inspect --format '{{.Manifest.Digest}}' "$image")
+        digest=$(crane digest "$image")
         echo "$name=${image%:*}@$digest"
     done
+}
+
+# Writes the program to OUT, with its dependencies in it as in the image.
+program() {
+    local target=$1 out=$2 suffix=""
+    [[ "$target" != *-windows-* ]] || suffix=.exe
+    export PATH=$PWD/target/tools/bin:$PATH
+    cargo auditable --version 2> /dev/null | grep -qF "$auditable" ||
+        cargo install cargo-auditable --locked --version "$auditable" --root target/tools
+    cargo auditable build --release --locked --package queuewarden --bin queuewarden --target "$target"
+    mkdir -p "$out"
+    cp "${CARGO_TARGET_DIR:-target}/$target/release/queuewarden$suffix" "$out/"
 }
 
 # Writes to OUT: the program, the digest of the image, and the base images.
@@ -53,28 +73,28 @@ image() {
     epoch=$(git log -1 --format=%ct)
     local build=(docker buildx build --build-arg "SOURCE_DATE_EPOCH=$epoch"
         --build-arg "RUST=${RUST:-$(default_of RUST)}" --build-arg "BASE=${BASE:-$(default_of BASE)}"
-        --build-arg "CARGO_BUILD=cargo auditable build" --build-arg CARGO_AUDITABLE=0.7.2)
+        --build-arg "CARGO_BUILD=cargo auditable build" --build-arg "CARGO_AUDITABLE=$auditable")
     mkdir -p "$out"
-    "${build[@]}" --target program --output "type=local,dest=$out/program" .
     "${build[@]}" --provenance=mode=max --sbom=true --metadata-file "$out/metadata.json" \
         --output "type=image,name=$repository,push=true,push-by-digest=true,name-canonical=true,rewrite-timestamp=true" .
     jq --raw-output '."containerimage.digest"' "$out/metadata.json" > "$out/digest"
-    mv "$out/program/src/target/release/queuewarden" "$out/queuewarden"
-    rm -r "$out/program"
+    crane export --platform "linux/$(go env GOARCH)" "$repository@$(cat "$out/digest")" - |
+        tar --extract --to-stdout usr/local/bin/queuewarden > "$out/queuewarden"
     printf 'RUST=%s\nBASE=%s\n' "${RUST:-$(default_of RUST)}" "${BASE:-$(default_of BASE)}" > "$out/bases"
 }
 
-# Reads DIST/ARCH/{queuewarden,digest,bases}. Writes the files of the release to DIST/release and its notes to DIST/notes.md.
+# Reads DIST/PLATFORM/{queuewarden,digest,bases}, the last two where there is an image. Writes the files of the release to
+# DIST/release and its notes to DIST/notes.md.
 publish() {
     local repository=$1 charts=$2 dist=$3 folder images=() programs=() digest chart
     for folder in "$dist"/*/; do
-        [ -e "$folder/digest" ] || continue
-        images+=("$repository@$(cat "$folder/digest")")
-        programs+=("$(basename "$folder")=${folder}queuewarden")
+        [ ! -e "$folder/digest" ] || images+=(--manifest "$repository@$(cat "$folder/digest")")
+        programs+=("$(basename "$folder")=$(echo "$folder"queuewarden*)")
     done
-    docker buildx imagetools create --tag "$repository:$cargo_version" "${images[@]}"
-    digest=$(docker buildx imagetools inspect --format '{{.Manifest.Digest}}' "$repository:$cargo_version")
-    IMAGE_DIGEST=$digest release/assets.sh "$dist/release" "${programs[@]}"
+    crane index append --tag "$repository:$cargo_version" "${images[@]}"
+    digest=$(crane digest "$repository:$cargo_version")
+    crane export --platform linux/amd64 "$repository@$digest" "$dist/image.tar"
+    IMAGE_DIGEST=$digest IMAGE_FILES=$dist/image.tar release/assets.sh "$dist/release" "${programs[@]}"
 
     local helm cosign
     read -ra helm <<< "${HELM_ARGS:-}"

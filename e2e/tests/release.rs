@@ -1,7 +1,7 @@
 //! Tests what a release has besides the image: the same bytes on every build, and a plugin that krew
 //! installs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -15,7 +15,10 @@ const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// A replacement for queuewarden, which would take minutes to pack.
 const PROGRAM: &str = "#!/bin/sh\necho plugin \"$@\"\n";
 
-/// Runs `release/assets.sh` for two architectures.
+/// What a release has a program for.
+const PLATFORMS: [&str; 5] = ["darwin-amd64", "darwin-arm64", "linux-amd64", "linux-arm64", "windows-amd64"];
+
+/// Runs `release/assets.sh` for all platforms.
 fn make(folder: &Path, out: &str, digest: &str) -> Result<BTreeMap<String, Vec<u8>>> {
     let program = folder.join("program");
     fs::write(&program, PROGRAM)?;
@@ -24,7 +27,7 @@ fn make(folder: &Path, out: &str, digest: &str) -> Result<BTreeMap<String, Vec<u
     let kubectl = Servers::get()?.kubectl();
     let output = Command::new(Path::new(REPOSITORY).join("release/assets.sh"))
         .arg(&out)
-        .args(["amd64", "arm64"].map(|arch| format!("{arch}={}", program.display())))
+        .args(PLATFORMS.map(|platform| format!("{platform}={}", program.display())))
         .env("PATH", path_with(kubectl.parent().context("kubectl is nowhere")?)?)
         .env("SOURCE_DATE_EPOCH", "1700000000")
         .env("WITHOUT_SBOM", "1")
@@ -37,6 +40,10 @@ fn make(folder: &Path, out: &str, digest: &str) -> Result<BTreeMap<String, Vec<u
             Ok((entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path())?))
         })
         .collect()
+}
+
+fn archive(platform: &str) -> String {
+    format!("queuewarden-{platform}.tar.gz")
 }
 
 /// Returns `PATH` with this folder before all others.
@@ -56,17 +63,10 @@ async fn a_release_is_the_same_whenever_it_is_made() -> Result<()> {
     ensure!(files == make(folder.path(), "two", "")?, "two runs have made different files");
     let version = env!("CARGO_PKG_VERSION");
     let chart = format!("queuewarden-{version}.tgz");
-    let names = [
-        "SHA256SUMS",
-        "crds.yaml",
-        "install.yaml",
-        "krew.yaml",
-        "namespace.yaml",
-        &chart,
-        "queuewarden-linux-amd64.tar.gz",
-        "queuewarden-linux-arm64.tar.gz",
-    ];
-    ensure!(files.keys().eq(names.iter()), "{:?}", files.keys());
+    let names = ["SHA256SUMS", "crds.yaml", "install.yaml", "krew.yaml", "namespace.yaml", &chart];
+    let names: BTreeSet<String> =
+        names.into_iter().map(str::to_owned).chain(PLATFORMS.map(archive)).collect();
+    ensure!(files.keys().eq(&names), "{:?}", files.keys());
 
     ensure!(objects(&text(&files, "install.yaml")?)? == kustomized("manifests").await?);
     let namespace = fs::read_to_string(Path::new(REPOSITORY).join("manifests/namespace.yaml"))?;
@@ -111,7 +111,7 @@ fn krew_installs_the_plugin() -> Result<()> {
     let files = make(folder.path(), "dist", "")?;
     let manifest = folder.path().join("dist/krew.yaml");
     let text = text(&files, "krew.yaml")?;
-    ensure!(!text.contains("{{") && text.matches("sha256: ").count() == 2, "{text}");
+    ensure!(!text.contains("{{") && text.matches("sha256: ").count() == PLATFORMS.len(), "{text}");
 
     let krew = assets::krew()?;
     let root = folder.path().join("root");
@@ -158,7 +158,7 @@ fn the_released_program_is_downloaded_once_and_verified() -> Result<()> {
     let answer = (Some(0), "plugin validate a b\n".to_owned());
     ensure!(run("cache")? == answer);
 
-    for name in ["queuewarden-linux-amd64.tar.gz", "queuewarden-linux-arm64.tar.gz"] {
+    for name in PLATFORMS.map(archive) {
         fs::write(folder.path().join(&release).join(name), "another program")?;
     }
     let (code, text) = run("other")?;
