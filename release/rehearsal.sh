@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Rehearses a release on this machine: runs the steps of release/release.sh with a registry on loopback and a throw-away key, verifies what they
-# made, shows that changed copies are refused, and makes everything twice.
+# Rehearses a release on this machine: runs the steps of release/release.sh with a registry on loopback and a
+# throw-away key, verifies the results, shows that changed copies are refused, and makes everything twice.
 #
-#   release/rehearsal.sh        up to ten minutes, most of it for two builds of the program
+#   release/rehearsal.sh        ten minutes on two cores, most of it for two builds of the program
 #
-# Needs Go, Rust, and Debian's packages, which root installs by this. PROGRAM is a program that `release.sh program` has built already: it is not
-# built twice then. If e2e/kind.sh has left a cluster (KEEP=1), the image and the chart are installed there from the registry, by digest.
-# Without Docker and buildx, buildah makes the image from the same Dockerfile, with the program given and a base made of Debian's packages.
+# Needs Go, Rust, and Debian's packages, which it installs as root. PROGRAM is a program that
+# `release.sh program` has built already: it is not built twice then. If `KEEP=1 e2e/kind.sh` has left a
+# cluster, the image and the chart are installed there from the registry, by digest. Without Docker and buildx,
+# buildah makes the image from the same Dockerfile, with the program given and a base made of Debian's packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -77,7 +78,7 @@ tools() {
     command -v kubectl > /dev/null || GOBIN=$state/bin GOWORK=off CGO_ENABLED=0 go -C e2e/kind install -mod=readonly k8s.io/kubernetes/cmd/kubectl
     local crate
     for crate in cargo-cyclonedx@0.5.9 rust-audit-info@0.5.4; do
-        [ -e "target/tools/bin/${crate%@*}" ] || cargo install "$crate" --locked --root target/tools
+        cargo install "$crate" --quiet --locked --root target/tools
     done
 }
 

@@ -60,8 +60,7 @@ program() {
     local target=$1 out=$2 suffix=""
     [[ "$target" != *-windows-* ]] || suffix=.exe
     export PATH=$PWD/target/tools/bin:$PATH
-    cargo auditable --version 2> /dev/null | grep -qF "$auditable" ||
-        cargo install cargo-auditable --locked --version "$auditable" --root target/tools
+    cargo install cargo-auditable --quiet --locked --version "$auditable" --root target/tools
     cargo auditable build --release --locked --package queuewarden --bin queuewarden --target "$target"
     mkdir -p "$out"
     cp "${CARGO_TARGET_DIR:-target}/$target/release/queuewarden$suffix" "$out/"
