@@ -157,9 +157,9 @@ signatures() {
     verify verify-blob --bundle "$sums.sigstore.json" "$sums"
     (cd "$dist/release" && sha256sum --check --quiet --strict SHA256SUMS)
     mkdir "$pulled"
-    helm pull "oci://${charts}/queuewarden" --version "$version" --plain-http --destination "$pulled"
-    cmp "$pulled/queuewarden-$version.tgz" "$dist/release/queuewarden-$version.tgz"
-    tar --extract --gzip --to-stdout --file "$pulled/queuewarden-$version.tgz" queuewarden/values.yaml | grep -F "$(digest_of image | sed 's/.*@//')"
+    helm pull "oci://$(digest_of chart)" --plain-http --destination "$pulled"
+    cmp "$pulled"/queuewarden*.tgz "$dist/release/queuewarden-$version.tgz"
+    tar --extract --gzip --to-stdout --file "$dist/release/queuewarden-$version.tgz" queuewarden/values.yaml | grep -F "$(digest_of image | sed 's/.*@//')"
 }
 
 # refused NAME COMMAND…: fails if the command does not.
