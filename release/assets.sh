@@ -84,14 +84,22 @@ bill_of_materials() {
         echo "cargo-cyclonedx is needed for the bill of materials: cargo install cargo-cyclonedx --locked" >&2
         return 1
     }
-    SOURCE_DATE_EPOCH=$epoch cargo cyclonedx --quiet --format json --override-filename queuewarden.cdx --manifest-path Cargo.toml
+    SOURCE_DATE_EPOCH=$epoch cargo cyclonedx --quiet --target all --format json --override-filename queuewarden.cdx --manifest-path Cargo.toml
     # One for each package of the workspace was made.
     cp queuewarden.cdx.json "$staging/crates.json"
     find "$PWD" -path "$PWD/target" -prune -o -name queuewarden.cdx.json -not -path "$(realpath "$1")/*" -exec rm {} +
     base_packages > "$staging/base.json"
+    # It also has the crates of tests, of build scripts and of systems without a release: only what is linked stays.
+    cargo tree --locked --package queuewarden --edges normal --prefix none --format '{p}' --target x86_64-unknown-linux-gnu \
+        --target aarch64-unknown-linux-gnu --target aarch64-apple-darwin --target x86_64-pc-windows-gnu |
+        sed 's/^\([^ ]*\) v\([^ ]*\).*/"\1 \2"/' > "$staging/linked"
     # It names our own packages by where the checkout is.
     sed "s|path+file://$PWD|path+file:///src|g" "$staging/crates.json" |
-        jq --slurpfile base "$staging/base.json" '.components += $base' > "$1/queuewarden.cdx.json"
+        jq --slurpfile base "$staging/base.json" --slurpfile linked "$staging/linked" '
+            ($linked | map({(.): true}) | add) as $linked | .components |= map(select($linked["\(.name) \(.version)"])) |
+            (.components + [.metadata.component] | map({(."bom-ref"): true}) | add) as $kept |
+            .dependencies |= map(select($kept[.ref]) | if .dependsOn then .dependsOn |= map(select($kept[.])) else . end) |
+            .components += $base' > "$1/queuewarden.cdx.json"
 }
 
 # The packages of the base image, as components: a distroless image has a file for each in status.d.
