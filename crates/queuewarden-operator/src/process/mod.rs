@@ -17,6 +17,7 @@ use kube::{Api, Client, Config};
 use rustls::pki_types::ServerName;
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
+#[cfg(unix)]
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
@@ -232,6 +233,7 @@ async fn config() -> Result<Config, ProcessError> {
 }
 
 /// Returns a future that completes when the process receives a signal to end.
+#[cfg(unix)]
 fn terminated() -> io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -240,6 +242,15 @@ fn terminated() -> io::Result<impl Future<Output = ()>> {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
+    })
+}
+
+/// Returns a future that completes when Ctrl+C is pressed.
+#[cfg(windows)]
+fn terminated() -> io::Result<impl Future<Output = ()>> {
+    let mut interrupt = tokio::signal::windows::ctrl_c()?;
+    Ok(async move {
+        interrupt.recv().await;
     })
 }
 
