@@ -63,7 +63,7 @@ fn files_are_what_the_code_generates() {
     }
 }
 
-/// Promised on docs/api-versions.md. Validation rules (CEL) cannot be compared: e2e/tests/upgrade.rs brings in
+/// docs/api-versions.md promises it. Validation rules (CEL) cannot be compared: e2e/tests/upgrade.rs tries
 /// objects.
 #[test]
 fn schemas_of_earlier_releases_still_hold() {
