@@ -4,6 +4,7 @@
 use std::{collections::BTreeMap, env, fs, path::Path};
 
 use go_compat::diag::Diagnostic;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::DynamicObject;
 use queuewarden_api::{API_VERSION, convert, crd_yaml, crds};
 use queuewarden_plan::ResourceKind;
@@ -60,6 +61,91 @@ fn files_are_what_the_code_generates() {
             "crds/{name} is out of date: run `cargo run -- crds --dir crds`"
         );
     }
+}
+
+/// Promised on docs/api-versions.md. Validation rules (CEL) cannot be compared: e2e/tests/upgrade.rs brings in
+/// objects.
+#[test]
+fn schemas_of_earlier_releases_still_hold() {
+    let now: BTreeMap<String, Value> = crds().into_iter().map(named).collect();
+    let mut found = Vec::new();
+    let mut compared = 0;
+    for release in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("e2e/upgrade")).unwrap() {
+        let Ok(text) = fs::read_to_string(release.unwrap().path().join("crds.yaml")) else { continue };
+        for crd in serde_saphyr::from_multiple::<CustomResourceDefinition>(&text).unwrap() {
+            let (name, before) = named(crd);
+            differences(&before, &now[&name], &name, &mut found);
+            compared += 1;
+        }
+    }
+    assert!(compared >= now.len() && found.is_empty(), "{compared} compared, {found:#?}");
+}
+
+/// Returns a definition's name and the schema of its version.
+fn named(crd: CustomResourceDefinition) -> (String, Value) {
+    let schema = crd.spec.versions.into_iter().find(|version| version.name == "v1alpha1").unwrap().schema;
+    (crd.spec.names.plural, serde_json::to_value(schema.unwrap().open_api_v3_schema).unwrap())
+}
+
+/// Collects the parts of a schema by which an object would be refused, or would mean something else, that was
+/// valid before.
+fn differences(before: &Value, now: &Value, at: &str, found: &mut Vec<String>) {
+    let names =
+        |schema: &Value, key: &str| -> Vec<Value> { schema[key].as_array().cloned().unwrap_or_default() };
+    for key in ["type", "default", "format", "pattern"] {
+        if before[key] != now[key] {
+            found.push(format!("{at}: {key}"));
+        }
+    }
+    if names(now, "required").iter().any(|name| !names(before, "required").contains(name)) {
+        found.push(format!("{at}: required"));
+    }
+    if now["enum"].is_array()
+        && (!before["enum"].is_array()
+            || names(before, "enum").iter().any(|name| !names(now, "enum").contains(name)))
+    {
+        found.push(format!("{at}: enum"));
+    }
+    for (limit, sign) in [("maxItems", 1.0), ("maxLength", 1.0), ("maxProperties", 1.0), ("maximum", 1.0)]
+        .into_iter()
+        .chain([("minItems", -1.0), ("minLength", -1.0), ("minProperties", -1.0), ("minimum", -1.0)])
+    {
+        let of = |schema: &Value| schema[limit].as_f64().map_or(f64::INFINITY, |limit| limit * sign);
+        if of(now) < of(before) {
+            found.push(format!("{at}: {limit}"));
+        }
+    }
+    for (name, before) in before["properties"].as_object().into_iter().flatten() {
+        match now["properties"].get(name) {
+            Some(now) => differences(before, now, &format!("{at}.{name}"), found),
+            None => found.push(format!("{at}.{name}: removed")),
+        }
+    }
+    for key in ["items", "additionalProperties"] {
+        if before[key].is_object() {
+            differences(&before[key], &now[key], &format!("{at}.{key}"), found);
+        }
+    }
+}
+
+#[test]
+fn a_narrower_schema_is_noticed() {
+    let before = json!({"type": "object", "required": ["a"], "properties": {
+        "a": {"type": "string", "maxLength": 9, "default": "x"},
+        "b": {"type": "array", "minItems": 1, "items": {"enum": ["x", "y"]}},
+        "c": {"type": "boolean"},
+    }});
+    let now = json!({"type": "object", "required": ["a", "b"], "properties": {
+        "a": {"type": "string", "maxLength": 8, "default": "y"},
+        "b": {"type": "array", "minItems": 2, "items": {"enum": ["x", "z"]}},
+    }});
+    let mut found = Vec::new();
+    differences(&before, &before, "x", &mut found);
+    assert!(found.is_empty(), "{found:?}");
+    differences(&before, &now, "x", &mut found);
+    let expected =
+        ["x: required", "x.a: default", "x.a: maxLength", "x.b: minItems", "x.b.items: enum", "x.c: removed"];
+    assert_eq!(found, expected);
 }
 
 /// The end-to-end tests check the cases against a real API server. Here: the conversion accepts what the API

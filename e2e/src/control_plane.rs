@@ -18,7 +18,7 @@ use crate::front_proxy::{self, Authority};
 use crate::kubeconfig::{self, Access};
 use crate::process::Process;
 
-/// Longest cold start on a busy machine; two seconds are usual.
+/// Maximum duration of a cold start on a busy machine; two seconds are usual.
 const START: Duration = Duration::from_mins(2);
 /// Services live on loopback: see [`crate::forward`].
 const SERVICE_RANGE: &str = "127.96.0.0/16";
@@ -79,7 +79,7 @@ impl ControlPlane {
         Ok(plane)
     }
 
-    /// Starts every process that does not run, resumes every paused one, and waits until the API server
+    /// Starts every process that is not running, resumes every paused one, and waits until the API server
     /// answers.
     pub(crate) async fn ensure(&self) -> Result<()> {
         for process in [&self.etcd, &self.apiserver] {
@@ -139,11 +139,11 @@ fn apiserver(servers: &Servers, directory: &Path, port: u16, etcd: u16, token: &
             "--endpoint-reconciler-type=none".to_owned(),
             format!("--service-cluster-ip-range={SERVICE_RANGE}"),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
-            // Pods never run, so nothing would mount their tokens; without it no namespace needs a
+            // Pods never run, so nothing would mount their tokens. Without this plugin, namespaces need no
             // ServiceAccount.
             "--disable-admission-plugins=ServiceAccount".to_owned(),
             "--audit-log-mode=blocking".to_owned(),
-            // 500 objects applied at once should meet the scheduler's limits, not these.
+            // 500 objects applied at once should be limited by the scheduler, not by these limits.
             "--max-requests-inflight=2000".to_owned(),
             "--max-mutating-requests-inflight=1000".to_owned(),
         ])
@@ -160,7 +160,7 @@ fn apiserver(servers: &Servers, directory: &Path, port: u16, etcd: u16, token: &
 fn controller_manager(servers: &Servers, directory: &Path, kubeconfig: &Path) -> Process {
     Process::new("kube-controller-manager", &servers.controller_manager(), directory)
         .args([
-            // Nobody sends heartbeats for the test cluster's node; this controller would declare it dead.
+            // The test cluster's node sends no heartbeats, so this controller would declare it dead.
             "--controllers=*,-node-lifecycle-controller",
             "--use-service-account-credentials=true",
             "--leader-elect=false",

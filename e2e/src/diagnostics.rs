@@ -12,7 +12,7 @@ const OPERATOR_LINES: usize = 200;
 
 impl TestCluster {
     /// Returns the state of the cluster as text: our objects, `YuniKorn`'s `ConfigMaps` and configuration,
-    /// recent events, logs. A part that cannot be read is replaced by the reason.
+    /// recent events, logs. For a part that cannot be read, it contains the reason.
     pub async fn diagnose(&self) -> String {
         let mut report = String::from("==== state of the cluster after the failure ====\n");
         let kinds = self

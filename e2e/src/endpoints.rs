@@ -25,9 +25,9 @@ use crate::test_cluster::TestCluster;
 
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
-/// Names the folder of the certificate to a process that serves.
+/// The variable with the certificate's directory, for a process that serves.
 const FOLDER: &str = "QUEUEWARDEN_E2E_SERVE";
-/// Precedes the address in the log of such a process.
+/// The prefix of the address in the log of such a process.
 const SERVING: &str = "serving on ";
 /// The longest wait for its address.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -101,8 +101,8 @@ impl Endpoints {
         Ok(client.timeout(Duration::from_secs(10)))
     }
 
-    /// Serves `router` from this process until it ends, as the operator serves its endpoints: by the same
-    /// listener, with the same limits. [`Self::serve_by`] starts such a process and reads the address that is
+    /// Serves `router` from this process until it ends, as the operator serves its endpoints: with the same
+    /// listener and the same limits. [`Self::serve_by`] starts such a process and reads the address that is
     /// printed.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use crate::session::Session;
 use crate::wait::PATIENCE;
 use crate::yunikorn::{self, Rest};
 
-/// The scheduler's REST interface, if it is reachable without a port forward.
+/// The scheduler's REST interface, if it can be reached without a port forward.
 pub(crate) const URL: &str = "QUEUEWARDEN_E2E_YUNIKORN_URL";
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Existing {
     pub(crate) access: Access,
     pub(crate) rest: String,
     pub(crate) admission_controller: bool,
-    /// True when the operator runs as the shipped Deployment.
+    /// True if the operator runs as the shipped Deployment.
     pub(crate) operator: bool,
     /// The content of `yunikorn-defaults`, without `queues.yaml`, when the tests began.
     pub(crate) defaults: BTreeMap<String, String>,
@@ -66,7 +66,7 @@ impl Existing {
     }
 }
 
-/// Forwards a port to the scheduler, to another pod of it when one is gone.
+/// Forwards a port to the scheduler, and to a new pod when the old one is gone.
 async fn port_forward() -> Result<(String, Process)> {
     let port = crate::control_plane::free_port()?;
     let directory = Session::get()?.directory();
@@ -86,7 +86,7 @@ async fn port_forward() -> Result<(String, Process)> {
     Ok((url, process))
 }
 
-/// Returns the cluster of the kubeconfig's current context, to be used with another token.
+/// Returns the cluster of the kubeconfig's current context, for use with another token.
 fn access(path: &std::path::Path) -> Result<Access> {
     let config = Kubeconfig::read_from(path)?;
     let current = config.current_context.as_deref().context("the kubeconfig has no current context")?;

@@ -1,7 +1,7 @@
 //! A proxy between the operator and the API server that simulates faults of networks and API servers: it
-//! answers in the server's stead, delays, loses answers, hangs, cuts, and falls silent.
+//! answers in the server's place, delays, loses responses, hangs, cuts connections, and falls silent.
 //!
-//! It speaks plain HTTP/1.1 on loopback and passes the caller's token on. A [function](FaultProxy::inject)
+//! It speaks plain HTTP/1.1 on loopback and forwards the caller's token. A [function](FaultProxy::inject)
 //! decides what happens to a call; it sees every call with its number. Running watches are
 //! [disturbed](FaultProxy::disturb) all at once.
 
@@ -27,13 +27,13 @@ use crate::kubeconfig;
 use crate::operator::{NAME, NAMESPACE};
 use crate::test_cluster::TestCluster;
 
-/// Largest request that is passed on; it exceeds the API server's own limit.
+/// Maximum size of a forwarded request, which is more than the API server's own limit.
 const MAX_REQUEST: usize = 8 << 20;
 
 /// One request of the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// The number of the call, from 1 since the proxy began, or since [`FaultProxy::forget`].
+    /// The number of the call, counted from 1 since the proxy started, or since [`FaultProxy::forget`].
     pub number: usize,
     /// `GET`, `PATCH`, …
     pub method: Method,
@@ -44,8 +44,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns a text that distinguishes it from calls of another purpose: `PATCH /api/v1/…/configmaps/x`,
-    /// `WATCH /api/v1/…/configmaps`.
+    /// Returns a text that distinguishes calls by purpose: `PATCH /api/v1/…/configmaps/x`, `WATCH
+    /// /api/v1/…/configmaps`.
     #[must_use]
     pub fn purpose(&self) -> String {
         let verb = if self.watch { "WATCH" } else { self.method.as_str() };
@@ -62,20 +62,20 @@ impl Call {
 /// A fault of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The API server never sees it; the answer is this status.
+    /// The API server never sees the call; the response is this status.
     Refuse(u16),
-    /// The API server does it, but the answer is this status, as from a gateway that times out.
+    /// The API server executes the call, but the response is this status, as from a gateway that times out.
     Mask(u16),
-    /// The API server never sees it; the answer is a page for people, with a status of success, as from a
+    /// The API server never sees the call; the response is an HTML page with a success status, as from a
     /// captive portal.
     Garble,
-    /// It is passed on this much later.
+    /// The call is forwarded after this delay.
     Delay(Duration),
-    /// The API server never sees it, and nothing is answered.
+    /// The API server never sees the call, and there is no response.
     Hang,
-    /// The API server does it, and nothing is answered.
+    /// The API server executes the call, but there is no response.
     Withhold,
-    /// The API server does it; the connection breaks in the middle of the answer.
+    /// The API server executes the call; the connection breaks in the middle of the response.
     Cut,
 }
 
@@ -86,7 +86,7 @@ pub enum Disturbance {
     Cut,
     /// The server ends it.
     End,
-    /// Nothing comes any more, but the connection stays.
+    /// No more data arrives, but the connection stays open.
     Silence,
 }
 
@@ -128,7 +128,7 @@ impl Drop for FaultProxy {
 }
 
 impl FaultProxy {
-    /// Starts to pass everything on to the test cluster's API server.
+    /// Starts to forward everything to the test cluster's API server.
     ///
     /// # Errors
     /// When no port is free.
@@ -149,10 +149,10 @@ impl FaultProxy {
         Ok(Self { address, shared, task })
     }
 
-    /// Returns a kubeconfig of the operator's `ServiceAccount` that leads through the proxy.
+    /// Returns a kubeconfig of the operator's `ServiceAccount` that uses the proxy.
     ///
     /// # Errors
-    /// When the API server gives no token.
+    /// When the API server issues no token.
     pub async fn kubeconfig(&self, cluster: &TestCluster) -> Result<PathBuf> {
         self.kubeconfig_of(cluster, NAME).await
     }
@@ -165,12 +165,12 @@ impl FaultProxy {
         cluster.sa_kubeconfig_at(&self.address, NAMESPACE, account).await
     }
 
-    /// Sets the function that decides about each call, instead of an earlier one.
+    /// Sets the function that decides on each call, replacing an earlier one.
     pub fn inject(&self, inject: impl FnMut(&Call) -> Option<Fault> + Send + 'static) {
         self.rules().inject = Some(Box::new(inject));
     }
 
-    /// Sets the function that may change requests: the JSON of their bodies.
+    /// Sets the function that may change requests by modifying the JSON of their bodies.
     pub fn rewrite(&self, rewrite: impl Fn(&Call, &mut Value) + Send + 'static) {
         self.rules().rewrite = Some(Box::new(rewrite));
     }
@@ -198,7 +198,7 @@ impl FaultProxy {
         self.shared.done.send_replace(0);
     }
 
-    /// Returns once the API server has done the call of this number, or a later one.
+    /// Returns once the API server has executed the call with this number, or a later one.
     ///
     /// # Errors
     /// When the proxy has ended.
@@ -327,14 +327,14 @@ fn disturbed<E: std::error::Error + Send + Sync + 'static>(
     })
 }
 
-/// Returns an answer whose connection breaks in the middle.
+/// Returns a response whose connection breaks in the middle.
 fn broken() -> Response {
     let pieces =
         [Ok(Bytes::from_static(b"{")), Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset))];
     Body::from_stream(stream::iter(pieces)).into_response()
 }
 
-/// Returns a failed answer as the API server words it.
+/// Returns an error response as worded by the API server.
 fn status(code: u16) -> Response {
     let reason = match code {
         403 => "Forbidden",
@@ -353,7 +353,7 @@ fn status(code: u16) -> Response {
     response
 }
 
-/// Removes the headers that are about one connection only.
+/// Removes the headers that only concern one connection.
 fn strip(headers: &mut HeaderMap) {
     for name in [header::HOST, header::CONNECTION, header::TRANSFER_ENCODING, header::CONTENT_LENGTH] {
         headers.remove(name);

@@ -35,7 +35,7 @@ impl TestCluster {
         self.create_admission_service().await
     }
 
-    /// Creates the node. Pods on it stay Pending, because there is no kubelet; but they are bound, which is
+    /// Creates the node. Pods on it stay Pending, because there is no kubelet, but they are bound, which is
     /// all that the scheduler does.
     async fn create_node(&self) -> Result<()> {
         let nodes: Api<Node> = Api::all(self.client()?);
@@ -53,7 +53,7 @@ impl TestCluster {
         Ok(())
     }
 
-    /// Creates the objects of the admission controller's Helm chart. The Service selects nothing; the
+    /// Creates the objects of the admission controller's Helm chart. The Service selects no pods; the
     /// forwarder leads to the process.
     async fn create_admission_service(&self) -> Result<()> {
         let services: Api<Service> = Api::namespaced(self.client()?, yunikorn::NAMESPACE);
@@ -68,7 +68,7 @@ impl TestCluster {
         Ok(())
     }
 
-    /// Creates the namespace if need be.
+    /// Creates the namespace if necessary.
     ///
     /// # Errors
     /// When the API server refuses.
@@ -129,8 +129,8 @@ impl TestCluster {
         self.yunikorn()?.wait_for_text(BASE, PATIENCE).await
     }
 
-    /// Removes what tests have made, under a running operator: the base is [`BASE`] again, and the scheduler
-    /// runs it.
+    /// Removes everything that tests have created, with a running operator: the base is [`BASE`] again, and
+    /// the scheduler runs it.
     pub(crate) async fn clean(&self) -> Result<()> {
         *self.since_reset() = SinceReset::default();
         self.delete_objects().await?;
@@ -141,11 +141,11 @@ impl TestCluster {
     /// Deletes objects that would block or validate everyone's writes after their test.
     async fn delete_gates(&self) -> Result<()> {
         self.remove_webhooks().await?;
-        // The policy for names refuses every pod when the kind of its parameters has been removed.
+        // The policy for names refuses every pod if its parameter kind has been removed.
         self.remove_admission_policies().await
     }
 
-    /// Deletes everything that tests, and the operator, have left.
+    /// Deletes everything that tests and the operator have left over.
     async fn delete_objects(&self) -> Result<()> {
         // These come first, because an API server is slow to delete objects while it calls an extension
         // server that no longer exists.
@@ -165,7 +165,7 @@ impl TestCluster {
         gone(maps.delete("queuewarden-last-base", &DeleteParams::default()).await.map(drop))?;
         // The history of another test's texts.
         self.delete_namespaced::<ControllerRevision>(yunikorn::NAMESPACE).await?;
-        // Owners come first, although nobody runs who would create new pods.
+        // Owners are deleted first, although no controller is running that would create new pods.
         self.delete_namespaced::<CronJob>(NAMESPACE).await?;
         self.delete_namespaced::<StatefulSet>(NAMESPACE).await?;
         self.delete_namespaced::<DaemonSet>(NAMESPACE).await?;
@@ -176,7 +176,7 @@ impl TestCluster {
         self.delete_namespaced::<Pod>(NAMESPACE).await
     }
 
-    /// Deletes the RBAC mirror, which nothing but the operator or a garbage collector would remove.
+    /// Deletes the RBAC mirror, which only the operator or a garbage collector would remove.
     async fn delete_rbac_mirror(&self) -> Result<()> {
         let client = self.client()?;
         let mirrored = ListParams::default().labels("queuewarden.dev/mirror=rbac");
@@ -213,8 +213,8 @@ pub(crate) fn gone(deleted: kube::Result<()>) -> Result<()> {
     }
 }
 
-/// Deletes all objects of a kind, if the API server knows the kind. By default `ReplicationControllers` would
-/// stay, until a controller that may not run has orphaned their pods.
+/// Deletes all objects of a kind, if the API server knows the kind. By default, `ReplicationControllers`
+/// would stay until a controller, which may not be running, has orphaned their pods.
 async fn delete_all<K: Clone + DeserializeOwned + Debug>(api: &Api<K>) -> Result<()> {
     gone(
         api.delete_collection(&DeleteParams::background().grace_period(0), &ListParams::default())

@@ -1,7 +1,7 @@
 //! Connects a Service's cluster IP to a process.
 //!
-//! There is no kube-proxy in the test cluster, but the Service range is a part of loopback, so a listener on
-//! the cluster IP itself is all it takes for the API server to call webhooks through their Service.
+//! The test cluster has no kube-proxy, but the Service range is part of loopback, so listening on the cluster
+//! IP is enough for the API server to call webhooks through their Service.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -21,7 +21,7 @@ pub(crate) fn forward(from: SocketAddr, to: SocketAddr) -> Result<()> {
     thread::Builder::new().name(format!("forward {from}")).spawn(move || {
         for client in listener.incoming().flatten() {
             thread::spawn(move || {
-                // The caller sees a refused or broken connection, because dropping it closes it.
+                // Dropping the stream closes it, so the caller sees a refused or broken connection.
                 let _ = join(&client, to);
             });
         }
@@ -36,12 +36,12 @@ fn join(client: &TcpStream, to: SocketAddr) -> io::Result<()> {
     let (from_client, to_server) = (client.try_clone()?, server.try_clone()?);
     let upstream = thread::spawn(move || copy(&from_client, &to_server));
     copy(&server, client);
-    // The thread has nothing to report: a broken stream ends both directions.
+    // The thread has nothing to report, because a broken stream ends both directions.
     let _ = upstream.join();
     Ok(())
 }
 
-/// Copies until either side ends, and passes the end on.
+/// Copies until either side ends, and then closes the other.
 fn copy(mut from: &TcpStream, mut to: &TcpStream) {
     // Errors are ends, too.
     let _ = io::copy(&mut from, &mut to);

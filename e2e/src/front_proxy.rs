@@ -1,4 +1,4 @@
-//! Provides certificates with which the API server acts as a proxy for other API servers, naming the user of
+//! Provides certificates that let the API server act as a proxy for other API servers and name the user of
 //! each request.
 //!
 //! The flags are the same as kubeadm sets.
@@ -72,22 +72,22 @@ impl Authority {
         self.named(&[(DnType::CommonName, name)])
     }
 
-    /// Creates a certificate for a user in two organisations, which an API server takes for its groups:
+    /// Creates a certificate for a user in two organizations, which an API server treats as groups:
     /// `/CN=…/O=…/O=…`.
     ///
     /// # Errors
-    /// When no key can be made.
+    /// When no key can be created.
     pub fn member(&self, name: &str, organisations: [&str; 2]) -> Result<Client> {
-        // rcgen holds one value of each type; this is the same type once more.
+        // rcgen holds only one value of each type, so this adds the same type a second time.
         let again = DnType::CustomDnType(vec![2, 5, 4, 10]);
         let [first, second] = organisations;
         self.named(&[(DnType::CommonName, name), (DnType::OrganizationName, first), (again, second)])
     }
 
-    /// Creates a certificate for a server at 127.0.0.1, which ends with this year.
+    /// Creates a certificate for a server at 127.0.0.1 that expires at the end of this year.
     ///
     /// # Errors
-    /// When no key can be made.
+    /// When no key can be created.
     pub fn server(&self, ends: i32) -> Result<Client> {
         let mut params = CertificateParams::new(["127.0.0.1".to_owned()])?;
         params.not_after = date_time_ymd(ends, 12, 31);

@@ -47,13 +47,13 @@ struct State {
     tree: Tree,
 }
 
-/// The grants of one test, and the revision up to which the output was checked against them.
+/// The grants of one test, and the last revision of the output that was checked against them.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct GrantHistory<'cluster> {
     cluster: &'cluster TestCluster,
     client: Client,
     states: Vec<State>,
-    /// The youngest state that has explained a version.
+    /// The newest state that has explained a version.
     explained: usize,
     /// The grants of that version.
     live: Grants,
@@ -64,7 +64,7 @@ pub struct GrantHistory<'cluster> {
 }
 
 impl<'cluster> GrantHistory<'cluster> {
-    /// Begins without any grant. Everything from here on is compared.
+    /// Starts without any grant. Everything from here on is compared.
     ///
     /// # Errors
     /// When the API server does not answer.
@@ -87,7 +87,7 @@ impl<'cluster> GrantHistory<'cluster> {
         let applied =
             self.cluster.objects(Kind::QueueAcl)?.patch(name, &apply, &Patch::Apply(&object)).await?;
         let since = applied.metadata.resource_version.as_deref().unwrap_or_default().parse()?;
-        // The stored object counts: without a schema, then or earlier, lists are merged in another way.
+        // The stored object is used, because without a schema, now or earlier, lists are merged differently.
         let stands = applied.data.pointer("/spec/submit/users").cloned().context("no users")?;
         let users = serde_json::from_value(stands)?;
         let mut grants = self.standing()?.clone();
@@ -100,7 +100,7 @@ impl<'cluster> GrantHistory<'cluster> {
     /// # Errors
     /// When it does not exist, or the API server refuses.
     pub async fn revoke(&mut self, name: &str) -> Result<()> {
-        // The answer to a deletion does not contain its revision; it was after this one.
+        // The response to a deletion does not contain its revision, which is later than this one.
         let since = revision(&self.client).await?;
         self.cluster.objects(Kind::QueueAcl)?.delete(name, &DeleteParams::default()).await?;
         let mut grants = self.standing()?.clone();
@@ -130,10 +130,10 @@ impl<'cluster> GrantHistory<'cluster> {
     }
 
     /// Waits until all grants are live, the scheduler runs them and every object reports it; then compares
-    /// every version since. Returns their number.
+    /// every version since. Returns the number of versions.
     ///
     /// # Errors
-    /// When that does not happen, or a version is not explained by the grants.
+    /// When that does not happen, or the grants do not explain a version.
     pub async fn converged(&mut self, timeout: Duration) -> Result<usize> {
         let wanted = self.states.last().context("no state")?;
         let scheduler = self.cluster.yunikorn()?;
@@ -154,10 +154,10 @@ impl<'cluster> GrantHistory<'cluster> {
         self.check().await
     }
 
-    /// Compares the versions since the last time with the grants. Returns their number.
+    /// Compares the versions since the last time with the grants. Returns the number of versions.
     ///
     /// # Errors
-    /// When one is not explained by the grants.
+    /// When the grants do not explain a version.
     pub async fn check(&mut self) -> Result<usize> {
         let now =
             eventually("the API server to answer", PATIENCE, || async { self.now().await.map(Some) }).await?;
@@ -244,7 +244,7 @@ fn withdrawn(from: &Grants, wanted: &Grants) -> Grants {
     left.collect()
 }
 
-/// Returns [`BASE`] with these grants, made without any of queuewarden's code.
+/// Returns [`BASE`] with these grants, created without any of queuewarden's code.
 fn granted(grants: &Grants) -> Result<Tree> {
     let mut config: Value = serde_saphyr::from_str(BASE)?;
     let mut users: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_granted_at_the_queue_or_above() {
+    fn withdrawal_keeps_grants_at_the_queue_or_above() {
         let from = grants(&[("a", "root.team.batch", &["sue", "bob", "eve"]), ("b", "root.prod", &["sue"])]);
         let wanted = grants(&[("c", "root.team", &["sue"]), ("d", "root.team.batch", &["bob", "ann"])]);
         let left = grants(&[("a", "root.team.batch", &["sue", "bob"]), ("b", "root.prod", &[])]);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn grants_are_distinguished_by_what_they_give() -> Result<()> {
+    fn grants_are_compared_by_resulting_access() -> Result<()> {
         let none = granted(&Grants::new())?;
         let one = granted(&grants(&[("a", "root.prod", &["sue"])]))?;
         let same = granted(&grants(&[("b", "root.prod", &["sue"]), ("c", "root.prod", &["sue"])]))?;

@@ -1,4 +1,4 @@
-//! The oracle for Hadoop: gives the answers of the real YARN, and of the real Spark.
+//! The oracle for Hadoop: gives the answers of the real YARN and the real Spark.
 //!
 //! It is a program of this project (`e2e/oracle/hadoop`, Java) that runs their own classes on our inputs,
 //! with the same protocol as [`crate::Oracle`].
@@ -25,8 +25,7 @@ pub struct Hadoop {
 pub struct YarnAclQuestion {
     /// The text.
     pub acl: String,
-    /// The subjects, checked with the groups as given. The empty user is not among them, because Hadoop
-    /// refuses it.
+    /// The subjects, checked with the groups as given. The empty user is excluded, because Hadoop refuses it.
     pub subjects: Vec<Subject>,
 }
 
@@ -44,14 +43,14 @@ pub struct YarnAclAnswer {
     pub canonical: String,
     /// `isUserAllowed`, one per subject.
     pub access: Vec<bool>,
-    /// The exception that Hadoop threw; with one, everything else is meaningless.
+    /// The exception that Hadoop threw. If there is one, all other fields are meaningless.
     pub exception: String,
 }
 
 /// An application, the queues around it, and the subjects that want to act on it.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ApplicationQuestion {
-    /// The settings as in yarn-site.xml; a missing one has YARN's default.
+    /// The settings as in yarn-site.xml; YARN's defaults apply to missing ones.
     pub configuration: BTreeMap<String, String>,
     /// The user it runs as.
     pub owner: String,
@@ -101,7 +100,7 @@ pub struct SparkQuestion {
     /// The settings as in spark-defaults.conf. The behavior of a switch that is not true or false is
     /// undefined.
     pub configuration: BTreeMap<String, String>,
-    /// The text of a spark-defaults.conf, which is read before.
+    /// The text of a spark-defaults.conf, which is read before the settings.
     pub file: Option<String>,
     /// The user of the driver.
     pub owner: String,
@@ -109,7 +108,7 @@ pub struct SparkQuestion {
     pub subjects: Vec<Subject>,
 }
 
-/// The rights of one subject on a Spark application, by `SecurityManager`.
+/// The rights of one subject on a Spark application, according to `SecurityManager`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct SparkAnswer {
     /// `checkUIViewPermissions`

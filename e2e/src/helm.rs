@@ -19,7 +19,7 @@ pub const RELEASE: &str = "queuewarden";
 /// The cluster's version that Helm assumes when it contacts none.
 const KUBERNETES: &str = "1.35.0";
 
-/// A version of Helm. They differ: 3 merges three ways on its own, 4 applies on the server.
+/// A version of Helm. Version 3 computes a three-way merge itself, version 4 applies on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// Helm 3.
@@ -32,7 +32,7 @@ pub enum Version {
 #[derive(Debug, Clone)]
 pub struct Helm {
     program: PathBuf,
-    /// The files that it would write into a user's home.
+    /// The files that it would write to a user's home directory.
     home: Arc<TempDir>,
 }
 
@@ -42,7 +42,7 @@ impl Version {
 }
 
 impl Helm {
-    /// Returns Helm, built if need be.
+    /// Returns Helm, building it if necessary.
     ///
     /// # Errors
     /// When it cannot be built.
@@ -74,8 +74,8 @@ impl Helm {
         self.output(command, kubeconfig).await.with_context(|| format!("helm {}", args.join(" ")))
     }
 
-    /// Returns the output of a command with this kubeconfig, and without any of Helm's files in a user's
-    /// home.
+    /// Returns the output of a command with this kubeconfig, and without any of Helm's files in a user's home
+    /// directory.
     async fn output(&self, mut command: Command, kubeconfig: &Path) -> Result<String> {
         let home = self.home.path();
         let output = command
@@ -104,7 +104,7 @@ impl TestCluster {
     }
 
     /// Runs lines of a page in the repository as a cluster administrator with this Helm and kubectl, up to
-    /// the first that fails.
+    /// the first one that fails.
     ///
     /// # Errors
     /// With the message of the line that failed.
@@ -114,10 +114,10 @@ impl TestCluster {
     }
 }
 
-/// Returns the objects that `kubectl apply -k` of a folder of the repository would apply.
+/// Returns the objects that `kubectl apply -k` of a directory of the repository would apply.
 ///
 /// # Errors
-/// With kubectl's message, when it is no kustomization.
+/// With kubectl's message, when it is not a kustomization.
 pub async fn kustomized(folder: &str) -> Result<Vec<Value>> {
     let servers = tokio::task::spawn_blocking(Servers::get).await??;
     let output = Command::new(servers.kubectl())
@@ -129,10 +129,10 @@ pub async fn kustomized(folder: &str) -> Result<Vec<Value>> {
     objects(&String::from_utf8(output.stdout)?)
 }
 
-/// Returns the objects of a YAML text; documents with nothing but comments are skipped.
+/// Returns the objects of a YAML text. Documents that contain only comments are skipped.
 ///
 /// # Errors
-/// When it is no YAML.
+/// When it is not YAML.
 pub fn objects(text: &str) -> Result<Vec<Value>> {
     let all: Vec<Value> = serde_saphyr::from_multiple(text)?;
     Ok(all.into_iter().filter(Value::is_object).collect())

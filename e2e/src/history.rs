@@ -40,8 +40,7 @@ pub async fn revision(client: &Client) -> Result<u64> {
     Ok(list.metadata.resource_version.as_deref().unwrap_or_default().parse()?)
 }
 
-/// Returns all versions that were written after revision `after` and up to revision `until`, the oldest
-/// first.
+/// Returns all versions that were written after revision `after` and up to revision `until`, oldest first.
 ///
 /// # Errors
 /// When the API server does not answer, or has discarded the versions.
@@ -64,7 +63,7 @@ pub async fn versions(client: &Client, after: u64, until: u64) -> Result<Vec<Ver
     Ok(found)
 }
 
-/// Returns the output as it was at a revision.
+/// Returns the output at a revision.
 async fn output_at(client: &Client, revision: u64) -> Result<Option<ConfigMap>> {
     let exactly = ListParams::default()
         .fields(&format!("metadata.name={}", yunikorn::CONFIGS))

@@ -30,7 +30,7 @@ impl Access {
         self.write_for(path, &json!({"token": self.token}))
     }
 
-    /// Writes the same for the administrator in another name.
+    /// Writes the same for the administrator under another name.
     pub(crate) fn write_as(&self, path: &Path, user: &str, groups: &[&str]) -> Result<PathBuf> {
         self.write_for(path, &json!({"token": self.token, "as": user, "as-groups": groups}))
     }
@@ -64,13 +64,13 @@ pub async fn load(path: &Path) -> Result<Config> {
     Ok(config)
 }
 
-/// Returns a client for `config`. It must be called in, and used by, one Tokio runtime: a client's
-/// connections end with the runtime that made it, and every `#[tokio::test]` has its own.
+/// Returns a client for `config`. It must be called in, and used by, a single Tokio runtime: a client's
+/// connections end with the runtime that created it, and every `#[tokio::test]` has its own runtime.
 pub(crate) fn client(config: &Config) -> Result<Client> {
     Ok(Client::try_from(config.clone())?)
 }
 
-/// Returns `config` with another user to impersonate.
+/// Returns `config` with a different user to impersonate.
 pub(crate) fn impersonating(config: &Config, user: &str, groups: &[&str]) -> Config {
     let mut config = config.clone();
     config.auth_info.impersonate = Some(user.to_owned());
@@ -79,8 +79,8 @@ pub(crate) fn impersonating(config: &Config, user: &str, groups: &[&str]) -> Con
 }
 
 impl TestCluster {
-    /// Returns a client as cluster administrator. Make one per test: a client belongs to the Tokio runtime
-    /// that made it.
+    /// Returns a client as cluster administrator. Create one per test: a client belongs to the Tokio runtime
+    /// that created it.
     ///
     /// # Errors
     /// When the kubeconfig is unusable.
@@ -165,7 +165,8 @@ impl TestCluster {
         name: &str,
         bound: Option<BoundObjectReference>,
     ) -> Result<String> {
-        // Kubelets request the tokens of pods, and the policy `queuewarden-own-names` lets nobody else do it.
+        // Kubelets request the tokens of pods, and the policy `queuewarden-own-names` allows no one else to
+        // do so.
         let client = match bound {
             Some(_) => self.as_user("kubelet", &["system:nodes", "system:masters"])?,
             None => self.client()?,

@@ -1,13 +1,13 @@
 //! Provides the test cluster, a real cluster of local processes, and the oracle, the real `YuniKorn` as a
 //! library that answers questions.
 //!
-//! Unit tests check the code by itself; this crate checks it against a real cluster. [`TestCluster`] runs
+//! Unit tests check the code in isolation; this crate checks it against a real cluster. [`TestCluster`] runs
 //! etcd, kube-apiserver and `YuniKorn`'s scheduler (on request also its admission controller and
-//! kube-controller-manager) as child processes on loopback and answers in the terms of a user: a pod by
-//! *this* user into *that* queue is allowed or rejected. With `QUEUEWARDEN_E2E=existing` the same calls go to
+//! kube-controller-manager) as child processes on loopback and answers in a user's terms: whether a pod of
+//! *this* user in *that* queue is allowed or rejected. With `QUEUEWARDEN_E2E=existing` the same calls go to
 //! the cluster that `KUBECONFIG` names. [`oracle::Oracle`] is a Go program around yunikorn-core that gives
 //! `YuniKorn`'s answer to an input; [`hadoop::Hadoop`] is a Java program around Hadoop's and Spark's classes
-//! that gives theirs.
+//! that gives their answers.
 //!
 //! Nothing here panics: calls return [`anyhow::Result`], so that a test is a sequence of `?`. Tests wait for
 //! conditions instead of sleeping: see [`wait::eventually`].

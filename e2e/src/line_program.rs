@@ -1,4 +1,4 @@
-//! Runs a program that answers requests, one line each way, as both oracles do.
+//! Runs a program that answers requests, with one line per request and per answer, as both oracles do.
 
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -8,10 +8,10 @@ use anyhow::{Context as _, Result, anyhow, ensure};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Inputs per request. This bounds the memory of both sides.
+/// Number of inputs per request, which bounds the memory of both sides.
 const BATCH: usize = 10_000;
 
-/// A running program. It ends by itself when this process does, because its input then ends.
+/// A running program. It ends when this process does, because its input then ends.
 #[derive(Debug)]
 pub(crate) struct LineProgram {
     pipes: Mutex<Pipes>,
@@ -52,7 +52,7 @@ impl LineProgram {
 
 impl Pipes {
     /// Sends a request and reads the answer. The oracle reads a whole line before it writes one, so writing
-    /// first and reading then cannot block forever.
+    /// first and then reading cannot block forever.
     fn exchange<Question: Serialize, Answer: DeserializeOwned>(
         &mut self,
         operation: &str,

@@ -43,8 +43,8 @@ impl Network {
     }
 }
 
-/// Returns whether this process may make networks and move threads into them: it needs `CAP_SYS_ADMIN` and
-/// iproute2.
+/// Returns whether this process may create networks and move threads into them, which requires
+/// `CAP_SYS_ADMIN` and iproute2.
 pub(crate) fn is_possible() -> bool {
     static POSSIBLE: OnceLock<bool> = OnceLock::new();
     *POSSIBLE.get_or_init(|| {
@@ -58,7 +58,7 @@ pub(crate) fn is_possible() -> bool {
     })
 }
 
-/// Moves the calling thread into a network, or into the process's network if there is none.
+/// Moves the calling thread into a network, or into the process's network if it is `None`.
 pub(crate) fn enter(network: Option<&Network>) -> Result<()> {
     let own;
     let namespace = match network {

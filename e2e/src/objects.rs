@@ -71,11 +71,11 @@ impl TestCluster {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Runs lines of a shell as administrator in this folder, with kubectl and queuewarden in `PATH`, and
+    /// Runs shell lines as administrator in this directory, with kubectl and queuewarden in `PATH`, and
     /// returns their output.
     ///
     /// # Errors
-    /// With standard error, when one fails; the lines after it are not run.
+    /// With standard error, when one fails; later lines are not run.
     pub async fn shell(&self, directory: &Path, lines: &str) -> Result<String> {
         let queuewarden = tokio::task::spawn_blocking(crate::assets::operator).await??;
         let output = self
@@ -92,8 +92,7 @@ impl TestCluster {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Returns a command for lines of a shell in this folder, which finds kubectl and these programs by their
-    /// names.
+    /// Returns a command for shell lines in this directory, with these programs and kubectl in its `PATH`.
     pub(crate) fn bash(
         &self,
         directory: &Path,
@@ -112,8 +111,8 @@ impl TestCluster {
         Ok(command)
     }
 
-    /// Applies a YAML file of the repository, server-side, as administrator and by force. Many documents are
-    /// fine.
+    /// Applies a YAML file of the repository, server-side, as administrator and by force. It may contain
+    /// several documents.
     ///
     /// # Errors
     /// When the API server refuses.
@@ -134,7 +133,7 @@ impl TestCluster {
         helm::objects(&self.kubectl(&["kustomize", &repository(path)]).await?)
     }
 
-    /// Applies objects in their order. Nearly every test does, and `kubectl apply` takes a second longer,
+    /// Applies objects in order. Nearly every test does this, and `kubectl apply` takes a second longer,
     /// because it reads the schemas of all groups.
     pub(crate) async fn apply(&self, objects: Vec<Value>) -> Result<()> {
         let client = self.client()?;
@@ -187,14 +186,14 @@ impl TestCluster {
         .await
     }
 
-    /// Lets the API server try again every three seconds to delete CRDs whose objects it could not list,
-    /// because their storage was being set up. By itself it does so when it looks at all CRDs again, every
+    /// Makes the API server retry every three seconds to delete CRDs whose objects it could not list because
+    /// their storage was being set up. Without this it only retries when it processes all CRDs again, every
     /// five minutes (`k8s.io/apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go`).
     pub(crate) async fn retry_deletions(&self) -> Infallible {
         let mut ticks = tokio::time::interval(Duration::from_secs(3));
         loop {
             ticks.tick().await;
-            // The API server may be stopped just now.
+            // The API server may be stopped at the moment.
             _ = self.retry_failed_deletions().await;
         }
     }
@@ -207,7 +206,7 @@ impl TestCluster {
                 one.type_ == "Terminating" && one.reason.as_deref() == Some("InstanceDeletionFailed")
             };
             if conditions.unwrap_or_default().iter().any(failed) {
-                // Another value each time: a patch that changes nothing is no event.
+                // The value differs each time, because a patch that changes nothing causes no event.
                 let version = definition.resource_version();
                 let retry = json!({"metadata": {"annotations": {"e2e.queuewarden.dev/retried": version}}});
                 definitions
@@ -234,7 +233,7 @@ impl TestCluster {
         Ok(self.config_map(name).await?.and_then(|map| map.data?.remove(key)))
     }
 
-    /// Writes `data` (and nothing else) into a `ConfigMap` of `YuniKorn`'s namespace, as an administrator's
+    /// Writes `data` (and nothing else) to a `ConfigMap` of `YuniKorn`'s namespace, as an administrator's
     /// `replace` would.
     ///
     /// # Errors
@@ -282,7 +281,7 @@ impl TestCluster {
         .await
     }
 
-    /// Returns the keys without which `YuniKorn` does not work here.
+    /// Returns the keys that `YuniKorn` needs in order to work here.
     pub fn needed_defaults(&self) -> BTreeMap<String, String> {
         match &self.cluster {
             Cluster::Local(_) => BTreeMap::from([
@@ -290,7 +289,8 @@ impl TestCluster {
                     "admissionController.webHook.schedulerServiceAddress".to_owned(),
                     yunikorn::REST.to_string(),
                 ),
-                // The shim looks at new pods once per interval, three times per pod; its default is a second.
+                // The shim processes new pods once per interval, three times per pod; its default is a
+                // second.
                 ("service.schedulingInterval".to_owned(), "50ms".to_owned()),
             ]),
             Cluster::Existing(existing) => existing.defaults.clone(),

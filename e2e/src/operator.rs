@@ -24,7 +24,7 @@ use crate::{assets, control_plane};
 pub const NAMESPACE: &str = "queuewarden-system";
 /// Name of the `ServiceAccount`, the Deployment and the Lease of `manifests/`.
 pub const NAME: &str = "queuewarden";
-/// The operator's user to the API server, as in the audit log.
+/// The operator's user name in the API server, as in the audit log.
 pub const USER: &str = "system:serviceaccount:queuewarden-system:queuewarden";
 /// The flag with the address of `/livez`, `/readyz` and `/metrics`.
 const LISTEN: &str = "--listen";
@@ -97,15 +97,15 @@ impl<'cluster> Operator<'cluster> {
         Ok(Self { cluster, replica: Replica::Process { process, address, name }, _keeper: None })
     }
 
-    /// Ends the process that maintains its certificate with it.
+    /// Stops the process that maintains its certificate together with it.
     pub(crate) fn kept_by(self, keeper: Option<Process>) -> Self {
         Self { _keeper: keeper, ..self }
     }
 
-    /// Waits until `/readyz` reports it.
+    /// Waits until `/readyz` reports that it is ready.
     ///
     /// # Errors
-    /// When it does not within [`PATIENCE`], or the process ends.
+    /// When it is not ready within [`PATIENCE`], or the process ends.
     pub async fn ready(&self) -> Result<()> {
         match &self.replica {
             Replica::Process { process, .. } => {
@@ -122,7 +122,7 @@ impl<'cluster> Operator<'cluster> {
     /// Returns the address of `/livez`, `/readyz` and `/metrics` of its process, `host:port`.
     ///
     /// # Errors
-    /// When it is no process of this machine.
+    /// When it is not a process on this machine.
     pub fn address(&self) -> Result<String> {
         match &self.replica {
             Replica::Process { address, .. } => Ok(address.clone()),
@@ -189,7 +189,7 @@ impl<'cluster> Operator<'cluster> {
         }
     }
 
-    /// Returns how much of the machine the operator's process uses.
+    /// Returns the resource usage of the operator's process.
     ///
     /// # Errors
     /// When it does not run, or is a Deployment.
@@ -197,7 +197,7 @@ impl<'cluster> Operator<'cluster> {
         Usage::of(self.process()?.pid().context("the operator does not run")?)
     }
 
-    /// Ends the operator without giving it a chance to clean up.
+    /// Kills the operator without giving it a chance to clean up.
     ///
     /// # Errors
     /// When the operating system, or the API server, refuses.
@@ -224,9 +224,9 @@ impl<'cluster> Operator<'cluster> {
 }
 
 impl TestCluster {
-    /// Installs CRDs and `manifests/` as shipped, and waits until the `ServiceAccount`'s rights are in force.
-    /// [`Operator::start`] does it; it is done again after [`TestCluster::reset`], so that a test may take
-    /// rights away.
+    /// Installs CRDs and `manifests/` as shipped, and waits until the `ServiceAccount`'s permissions are in
+    /// force. [`Operator::start`] calls it; it is called again after [`TestCluster::reset`], so that a test
+    /// may remove permissions.
     ///
     /// # Errors
     /// When the API server refuses.
@@ -235,7 +235,7 @@ impl TestCluster {
             return Ok(());
         }
         let mut objects = self.kustomized("manifests").await?;
-        // A Deployment that is there names an image that the cluster has.
+        // An existing Deployment uses an image that the cluster has.
         let deployed = self.operator_is_deployed();
         objects.retain(|object| !deployed || object.get("kind").is_some_and(|kind| kind != "Deployment"));
         self.apply(objects).await?;
@@ -271,8 +271,8 @@ impl TestCluster {
         Ok(())
     }
 
-    /// Takes away the rights that queuewarden's roles give, whichever of `manifests/` other tests have
-    /// installed.
+    /// Removes the permissions that queuewarden's roles give, including those from `manifests/` that other
+    /// tests have installed.
     ///
     /// # Errors
     /// When the API server refuses.
@@ -324,7 +324,7 @@ impl TestCluster {
         Ok(review.status.is_some_and(|status| status.allowed))
     }
 
-    /// Returns the holder of the operator's Lease; `None` when nobody holds it.
+    /// Returns the holder of the operator's Lease, or `None` if it has no holder.
     ///
     /// # Errors
     /// When the API server does not answer.

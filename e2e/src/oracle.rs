@@ -2,7 +2,7 @@
 //!
 //! It is a program of this project (`e2e/oracle`, Go), linked with yunikorn-core and yunikorn-k8shim, that
 //! runs their own functions on our inputs. [`Oracle`] runs one process of it and speaks its protocol. Send
-//! batches: a hundred thousand ACLs take some seconds.
+//! requests in batches: a hundred thousand ACLs take some seconds.
 
 mod identity;
 mod mutate;
@@ -29,8 +29,8 @@ pub struct Oracle {
     program: LineProgram,
 }
 
-/// Somebody who submits or administers. Without groups `YuniKorn` resolves them: without a resolver, to the
-/// user's own name.
+/// A user who submits or administers. If there are no groups, `YuniKorn` resolves them: without a resolver,
+/// to the user's own name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     /// User name.
@@ -48,14 +48,14 @@ pub struct AclQuestion {
     pub subjects: Vec<Subject>,
 }
 
-/// `YuniKorn`'s reading of an ACL string. Errors are empty for "none".
+/// `YuniKorn`'s interpretation of an ACL string. Empty errors mean that there was no error.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct AclAnswer {
-    /// The error of `configs.ParseAndValidateConfig` on a configuration with this ACL: the admission
-    /// webhook's view.
+    /// The error of `configs.ParseAndValidateConfig` for a configuration with this ACL, which is the
+    /// admission webhook's result.
     pub validate_error: String,
-    /// The error of `security.NewACL`: the view of activation.
+    /// The error of `security.NewACL`, which is the result of activation.
     pub newacl_error: String,
     /// Names in force, sorted.
     pub users: Vec<String>,
@@ -78,19 +78,19 @@ pub struct ConfigQuestion {
     pub from: String,
 }
 
-/// `YuniKorn`'s reading of a `queues.yaml` text. Errors are empty for "none".
+/// `YuniKorn`'s interpretation of a `queues.yaml` text. Empty errors mean that there was no error.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ConfigAnswer {
     /// The error of validate-conf and the admission webhook.
     pub validate_error: String,
-    /// The reason why a scheduler does not start with it.
+    /// Why a scheduler does not start with it.
     pub start_error: String,
-    /// The reason why a running scheduler does not take it; [`DEADLOCK`] when it hangs forever.
+    /// Why a running scheduler does not load it; [`DEADLOCK`] if it hangs forever.
     pub reload_error: String,
     /// The checksum as `/ws/v1/config` shows it; empty if invalid.
     pub checksum: String,
-    /// The configuration, parsed and normalised, in `YuniKorn`'s JSON (capitalised keys, empty values left
+    /// The configuration, parsed and normalized, in `YuniKorn`'s JSON (capitalized keys, empty values left
     /// out); null if invalid.
     pub config: Value,
     /// Names of the active placement rules after a start, by partition (`[oracle]default`). `YuniKorn`
@@ -129,7 +129,7 @@ pub struct AccessQuery {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct AccessAnswer {
-    /// The reason why the scheduler does not start; then there are no decisions.
+    /// Why the scheduler does not start; there are no decisions in that case.
     pub start_error: String,
     /// One per query.
     pub decisions: Vec<Decision>,
@@ -142,16 +142,16 @@ pub struct AccessAnswer {
 #[serde(default)]
 #[expect(clippy::struct_excessive_bools, reason = "four independent answers")]
 pub struct Decision {
-    /// The reason why this user can submit nowhere; then nothing else is reported.
+    /// Why this user cannot submit anywhere; nothing else is reported in that case.
     pub user_error: String,
     /// The groups as resolved.
     #[serde(deserialize_with = "null_is_empty")]
     pub groups: Vec<String>,
-    /// The queue, or the nearest above it that exists.
+    /// The queue, or its nearest existing ancestor.
     pub nearest: String,
-    /// True when it is the queue itself.
+    /// True if it is the queue itself.
     pub exists: bool,
-    /// True when the nearest queue takes applications.
+    /// True if the nearest queue takes applications.
     pub leaf: bool,
     /// `CheckSubmitAccess` of the nearest queue.
     pub submit: bool,
@@ -172,7 +172,7 @@ pub struct RegexQuestion {
     pub subjects: Vec<String>,
 }
 
-/// The admission controller's reading of such a list.
+/// The admission controller's interpretation of such a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct RegexAnswer {
@@ -254,13 +254,13 @@ pub struct AdmissionAnswer {
     pub external_users: Vec<String>,
     /// `externalGroups`, the patterns in force.
     pub external_groups: Vec<String>,
-    /// One per subject: it may set the user annotation.
+    /// For each subject, whether it may set the user annotation.
     pub allowed: Vec<bool>,
     /// The admission controller panicked; everything else is meaningless.
     pub panic: String,
 }
 
-/// The type into which to decode YAML.
+/// The type to decode YAML into.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum YamlTarget {
@@ -282,7 +282,7 @@ pub enum YamlTarget {
 pub struct YamlQuestion {
     /// The text.
     pub text: String,
-    /// The type into which to decode it.
+    /// The type to decode it into.
     pub into: YamlTarget,
 }
 
@@ -292,7 +292,7 @@ pub struct YamlQuestion {
 pub struct YamlAnswer {
     /// The decoder's message.
     pub error: String,
-    /// True when there is no document, which `YuniKorn` takes for an empty configuration.
+    /// True if there is no document, which `YuniKorn` treats as an empty configuration.
     pub empty: bool,
     /// The decoded value in Go's JSON; `{"unspeakable": …}` if it holds floats that JSON cannot express.
     pub value: Value,
@@ -301,7 +301,7 @@ pub struct YamlAnswer {
 }
 
 impl Oracle {
-    /// Returns the oracle of `YuniKorn` 1.8, built and started at the first call.
+    /// Returns the oracle of `YuniKorn` 1.8, which is built and started on the first call.
     ///
     /// # Errors
     /// When it cannot be built or started.
@@ -333,7 +333,7 @@ impl Oracle {
         Ok(Self { program: LineProgram::start(&mut Command::new(assets::oracle(release)?))? })
     }
 
-    /// Starts another oracle of this version, which trusts these authorities of certificates instead of the
+    /// Starts another oracle of this version, which trusts these certificate authorities instead of the
     /// machine's.
     ///
     /// # Errors

@@ -18,12 +18,12 @@ use crate::{assets, control_plane};
 
 /// Name of the Secret.
 pub const SECRET: &str = "queuewarden-tls";
-/// Name of a `ValidatingWebhookConfiguration` into which the operator may write its certificate.
+/// Name of a `ValidatingWebhookConfiguration` that the operator may write its certificate to.
 pub const WEBHOOK: &str = "queuewarden-configmaps";
 
 /// Name of the `ServiceAccount` and the Deployment that maintain the certificate.
 pub const KEEPER: &str = "queuewarden-certificates";
-/// The name of its user to the API server.
+/// Its user name in the API server.
 pub const KEEPER_USER: &str = "system:serviceaccount:queuewarden-system:queuewarden-certificates";
 
 /// Name of the webhook configuration in `manifests/validating`.

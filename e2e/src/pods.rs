@@ -45,7 +45,7 @@ impl Outcome {
         matches!(self, Self::Allowed { .. })
     }
 
-    /// Returns whether the scheduler, not the API server, refused.
+    /// Returns whether the scheduler refused it, rather than the API server.
     pub fn is_rejected(&self) -> bool {
         matches!(self, Self::Rejected { .. })
     }
@@ -58,7 +58,7 @@ pub(crate) struct Submission<'a> {
     user: &'a str,
     pub(crate) groups: &'a [&'a str],
     pub(crate) queue: &'a str,
-    /// True when the test code writes the annotation; otherwise `YuniKorn`'s admission controller does.
+    /// True if the test code writes the annotation; otherwise `YuniKorn`'s admission controller does.
     pub(crate) annotate: bool,
 }
 
@@ -127,9 +127,9 @@ async fn decision(pods: &Api<Pod>, name: &str, rest: &Rest) -> Result<Option<Out
 impl TestCluster {
     /// Submits one pod as `user` in `groups` to `queue` and waits for the decision.
     ///
-    /// Without the admission controller the pod carries `user` and `groups` as annotation; with it, the pod
-    /// is created *by* that user, who gets group `system:authenticated` in addition, and the admission
-    /// controller writes the annotation.
+    /// Without the admission controller, the pod has `user` and `groups` in its annotation. With the
+    /// admission controller, the pod is created *by* that user, who is also in group `system:authenticated`,
+    /// and the admission controller writes the annotation.
     ///
     /// # Errors
     /// When there is no decision.
@@ -156,7 +156,7 @@ impl TestCluster {
     }
 }
 
-/// Returns a name that never repeats, as application IDs must not, even across processes on an existing
+/// Returns a name that is never repeated, which application IDs require, even across processes on an existing
 /// cluster: the scheduler checks an ACL once per application.
 fn unique_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);

@@ -16,8 +16,9 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group};
 use crate::session::Session;
 use crate::wait::eventually;
 
-/// Runs the command given as arguments after a line has come in. The line is sent after the reaper knows the
-/// process, so the process never runs without being killed with us. `exec` preserves the process ID.
+/// Runs the command in its arguments after a line of input has arrived. The line is sent once the reaper
+/// knows the process, so the process never runs without being killed together with us. `exec` preserves the
+/// process ID.
 const GATE: &str = r#"read -r _ && exec "$0" "$@" </dev/null"#;
 
 /// A command line that can be started repeatedly, with at most one process at a time.
@@ -32,7 +33,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Describes a process without starting it. Its output goes to `<log_directory>/<name>.log`, appended at
+    /// Describes a process without starting it. Its output is appended to `<log_directory>/<name>.log` at
     /// each start.
     pub fn new(name: &str, program: &Path, log_directory: &Path) -> Self {
         Self {
@@ -91,7 +92,7 @@ impl Process {
         gate.write_all(b"go\n").with_context(|| format!("cannot start {}", self.name))
     }
 
-    /// Returns whether the process runs (a stopped one does).
+    /// Returns whether the process runs; a stopped process does.
     pub fn running(&self) -> bool {
         matches!(self.slot().as_mut().map(Child::try_wait), Some(Ok(None)))
     }
@@ -134,7 +135,7 @@ impl Process {
         self.signal(Signal::STOP)?;
         let pid =
             self.pid().and_then(|pid| Pid::from_raw(pid.try_into().ok()?)).context("it ended meanwhile")?;
-        // Without NOWAIT an exit seen here would be lost to `try_wait`.
+        // Without NOWAIT, an exit seen here would be lost to `try_wait`.
         let change = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         rustix::process::waitid(WaitId::Pid(pid), change)?;
         Ok(())
@@ -160,7 +161,7 @@ impl Process {
         .await
     }
 
-    /// Returns everything the process has printed, over all its starts.
+    /// Returns everything that the process has printed, over all its starts.
     pub fn log(&self) -> String {
         std::fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
@@ -250,10 +251,10 @@ mod tests {
     use super::*;
     use crate::wait::PATIENCE;
 
-    /// The variable that marks the test process that is to be killed.
+    /// The variable that marks the test process to be killed.
     const VICTIM: &str = "QUEUEWARDEN_E2E_VICTIM";
 
-    /// The victim: starts a process that would run for long, prints its ID, and waits to be killed.
+    /// The victim: starts a long-running process, prints its ID, and waits to be killed.
     #[tokio::test]
     async fn victim() -> Result<()> {
         if std::env::var_os(VICTIM).is_none() {
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn everything_ends_with_a_killed_test_process() -> Result<()> {
+    async fn killed_test_process_ends_its_children() -> Result<()> {
         // With a separate temporary directory, the victim does not wait for its turn.
         let temporary = tempfile::tempdir()?;
         let mut victim = Command::new(std::env::current_exe()?)
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_process_is_started_stopped_and_started_again() -> Result<()> {
+    async fn process_starts_again_after_a_stop() -> Result<()> {
         let temporary = tempfile::tempdir()?;
         let process = Process::new("counter", "/bin/sh".as_ref(), temporary.path())
             .args(["-c", "echo up; exec sleep 600"]);

@@ -26,15 +26,15 @@ pub const API_SERVICE: &str = "v1alpha1.access.queuewarden.dev";
 const GROUP_PATH: &str = "/apis/access.queuewarden.dev/v1alpha1";
 
 impl TestCluster {
-    /// Connects the Service of `manifests/`, as it is shipped, from its cluster IP to these endpoints for the
-    /// rest of this process. It can be done once.
+    /// Connects the Service of `manifests/`, as shipped, from its cluster IP to these endpoints for the rest
+    /// of this process. It can only be done once.
     ///
-    /// The API server uses an `APIService` only when its Service has endpoints, and then calls the cluster
-    /// IP, from where kube-proxy leads on to one of them; here the forwarder does. So the endpoint is a
-    /// dummy, because one on loopback is not valid.
+    /// The API server uses an `APIService` only if its Service has endpoints, and then calls the cluster IP,
+    /// which kube-proxy forwards to one of them; here the forwarder does that. The endpoint is therefore a
+    /// dummy, because an address on loopback is not valid.
     ///
     /// # Errors
-    /// When there is no such Service, or its port cannot be listened on.
+    /// When the Service does not exist, or its port is in use.
     pub async fn lead_service_to(&self, endpoints: &Endpoints) -> Result<()> {
         // A started operator is installed without the endpoints of its webhook server.
         self.apply_kustomization("examples/https").await?;
@@ -80,7 +80,7 @@ impl TestCluster {
             Ok(self.access_is_served().await?.then_some(()))
         })
         .await?;
-        // Documents are fetched in the background; what kubectl does depends on them.
+        // Documents are fetched in the background, and kubectl's behavior depends on them.
         eventually("the documents of access.queuewarden.dev", LONG, || async {
             self.kubectl(&["get", "--raw", &format!("/openapi/v3{GROUP_PATH}")]).await?;
             let merged = self.kubectl(&["get", "--raw", "/openapi/v2"]).await?;

@@ -27,10 +27,10 @@ use crate::yunikorn::{self, Rest};
 pub(crate) const ADMISSION_IP: Ipv4Addr = Ipv4Addr::new(127, 96, 0, 50);
 
 impl TestCluster {
-    /// Returns the scheduler's REST interface. Make one per test, as with [`Self::client`].
+    /// Returns the scheduler's REST interface. Create one per test, as with [`Self::client`].
     ///
     /// # Errors
-    /// When no HTTP client can be made.
+    /// When no HTTP client can be created.
     pub fn yunikorn(&self) -> Result<Rest> {
         Rest::new(&self.rest)
     }
@@ -77,8 +77,8 @@ impl TestCluster {
             .await
     }
 
-    /// Returns whether the webhooks work. They have `failurePolicy: Ignore`: until they work, everything is
-    /// let through. So this sends a request that they must refuse.
+    /// Returns whether the webhooks work. They have `failurePolicy: Ignore`, so until they work, everything
+    /// is let through. This therefore sends a request that they must refuse.
     async fn webhook_answers(&self) -> Result<Option<()>> {
         let mut map = ConfigMap::default();
         map.metadata.name = Some(yunikorn::CONFIGS.to_owned());
@@ -162,7 +162,7 @@ impl TestCluster {
         self.ask_store("compaction", &request).await.map(drop)
     }
 
-    /// Returns an object of ours as stored: in the version in which it was written.
+    /// Returns an object of ours in the version that is stored.
     ///
     /// # Errors
     /// When the store is not ours, or does not have it.
@@ -214,7 +214,7 @@ impl TestCluster {
 }
 
 impl Local {
-    /// Starts the forwarder once, because it lives as long as the process.
+    /// Starts the forwarder only once, because it lives as long as the process.
     fn forward_admission(&self) -> Result<()> {
         let mut forwarded = self.forwarded.lock().unwrap_or_else(PoisonError::into_inner);
         if !*forwarded {

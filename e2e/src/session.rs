@@ -1,13 +1,13 @@
 //! The resources of one test process: its temporary directory, its reaper and its turn on this machine.
 //!
-//! Everything that a test cluster starts must end with the test process, even when that is killed with
-//! SIGKILL and runs no destructor. So the first thing started is the *reaper*, a shell that reads from a pipe
-//! which process groups exist. The kernel closes the pipe when the test process ends, however it ends; the
-//! shell then kills the groups and removes the directory.
+//! Everything that a test cluster starts must end with the test process, even if that is killed with SIGKILL
+//! and runs no destructor. The first thing started is therefore the *reaper*, a shell that reads from a pipe
+//! which process groups exist. The kernel closes the pipe when the test process ends in any way; the shell
+//! then kills the groups and removes the directory.
 //!
-//! `YuniKorn`'s ports are fixed in its code, so one test process at a time has them in its network namespace.
-//! The turn is an advisory lock on a file, which the reaper holds as well: the next process gets it only when
-//! the last server of this one has ended.
+//! `YuniKorn`'s ports are hard-coded, so only one test process at a time can use them in its network
+//! namespace. The turn is an advisory lock on a file, which the reaper holds as well: the next process gets
+//! it only when the last server of this one has ended.
 
 use std::fs::{File, TryLockError};
 use std::io::Write as _;
@@ -48,8 +48,8 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Returns the session of this process, begun at the first call. Waits for the turn; blocks the calling
-    /// thread meanwhile.
+    /// Returns the session of this process, which starts on the first call. Waits for the turn; blocks the
+    /// calling thread meanwhile.
     pub(crate) fn get() -> Result<&'static Self> {
         static SESSION: OnceLock<std::result::Result<Session, String>> = OnceLock::new();
         match SESSION.get_or_init(|| Self::begin().map_err(|error| format!("{error:#}"))) {
@@ -102,7 +102,7 @@ fn take_turn() -> Result<File> {
     let namespace = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
     let digits: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
     let path = std::env::temp_dir().join(format!("queuewarden-e2e-{digits}.lock"));
-    // Reading is enough for a lock, and all that another user's file allows.
+    // Read access is enough for a lock, and another user's file allows no more.
     let file = File::open(&path)
         .or_else(|_| File::options().create(true).append(true).open(&path))
         .with_context(|| format!("cannot open {}", path.display()))?;

@@ -32,7 +32,7 @@ pub const NAMESPACE: &str = "queuewarden-e2e";
 /// further ACLs no one may submit.
 pub const BASE: &str = include_str!("base.yaml");
 
-/// A capability that only a cluster of our own has.
+/// A capability that existing clusters may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
     /// Stop and start the scheduler.
@@ -41,7 +41,7 @@ pub enum Capability {
     ApiServerProcess,
     /// Start and stop `YuniKorn`'s admission controller.
     AdmissionProcess,
-    /// Start the operator with arguments, signal it, run two.
+    /// Start the operator with arguments, send it signals, run two.
     OperatorProcess,
     /// Start kube-controller-manager.
     ControllerManager,
@@ -86,16 +86,16 @@ pub(crate) struct Local {
     network: Option<Network>,
 }
 
-/// A test cluster, for as long as one test has it. It also proves that nobody else uses it.
+/// A test cluster, held for the duration of one test. Holding it proves that no other test uses it.
 pub type TestClusterGuard = MappedMutexGuard<'static, TestCluster>;
 
-/// The test clusters, each started when all before it are in use. libtest runs as many tests at once as the
-/// machine has processors.
+/// The test clusters. Each is started when all previous ones are in use. libtest runs as many tests at once
+/// as the machine has processors.
 static CLUSTERS: [Mutex<Option<TestCluster>>; 4] = [const { Mutex::const_new(None) }; 4];
 
 impl TestCluster {
-    /// Runs a test on the test cluster: alone, from the initial state. On failure, by error or by panic,
-    /// prints the cluster's state.
+    /// Runs a test on the test cluster: exclusively, from the initial state. If it fails by an error or a
+    /// panic, prints the cluster's state.
     ///
     /// # Errors
     /// Those of `test`, and when there is no test cluster.
@@ -104,8 +104,8 @@ impl TestCluster {
         cluster.run(test).await
     }
 
-    /// Runs a test on an existing cluster with queuewarden as it is installed there. Only objects of ours and
-    /// of tests are removed before; see [`Self::with`] for the rest.
+    /// Runs a test on an existing cluster with queuewarden as installed there. Only our objects and those of
+    /// tests are removed beforehand; see [`Self::with`] for the rest.
     ///
     /// # Errors
     /// Those of `test`, and when queuewarden is not installed.
@@ -129,8 +129,8 @@ impl TestCluster {
         outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    /// Returns a test cluster that no other test uses, started if need be, in its initial state: see
-    /// [`Self::reset`]. The calling thread is then in the cluster's network.
+    /// Returns a test cluster that no other test uses, in its initial state (see [`Self::reset`]), starting
+    /// it if necessary. The calling thread is then in the cluster's network.
     ///
     /// # Errors
     /// When the cluster cannot be started or reset.
@@ -217,8 +217,8 @@ impl TestCluster {
         }
     }
 
-    /// Returns whether this cluster has all these abilities; otherwise writes the name of the running test to
-    /// [`NOT_RUN`]. A test returns when the answer is `false`.
+    /// Returns whether this cluster has all these capabilities; if not, writes the name of the running test
+    /// to [`NOT_RUN`]. A test returns if the answer is `false`.
     ///
     /// # Errors
     /// Instead of `false`, when [`NOT_RUN`] is not set.
@@ -232,7 +232,7 @@ impl TestCluster {
         let test = thread.name().unwrap_or("a test");
         let file = std::env::var_os(NOT_RUN)
             .with_context(|| format!("not run: {missing:?} is needed, which this cluster cannot do"))?;
-        // One write, so that lines of tests that end together stay whole.
+        // A single write, so that lines of tests that end at the same time are not interleaved.
         File::options().create(true).append(true).open(file)?.write_all(format!("{test}\n").as_bytes())?;
         Ok(false)
     }

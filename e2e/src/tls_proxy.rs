@@ -1,4 +1,4 @@
-//! Puts a proxy with TLS and a login before the real scheduler, as vendors do.
+//! Puts a proxy with TLS and a login in front of the real scheduler, as vendors do.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,7 +36,7 @@ impl std::fmt::Debug for TlsProxy {
 
 struct Settings {
     tls: Arc<ServerConfig>,
-    /// The value of the `Authorization` header that is let through; `None`: any.
+    /// The value of the `Authorization` header to let through; `None` accepts any.
     authorization: Option<String>,
     /// True if authenticated clients may not read.
     forbidden: bool,
@@ -75,7 +75,7 @@ impl TlsProxy {
         Ok(())
     }
 
-    /// Changes the `Authorization` header that is let through.
+    /// Changes the accepted `Authorization` header.
     pub fn let_through(&self, authorization: Option<&str>) {
         self.change(|settings| settings.authorization = authorization.map(str::to_owned));
     }
@@ -93,7 +93,7 @@ impl TlsProxy {
         read(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns the status for a request, if it is not let through.
+    /// Returns the error status for a request, if it is not let through.
     fn refusal(&self, headers: &HeaderMap) -> Option<StatusCode> {
         self.read(|settings| {
             let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 pub struct Usage {
     /// Current memory, in bytes: `VmRSS`.
     pub resident: u64,
-    /// Most memory it ever had, in bytes: `VmHWM`.
+    /// Peak memory in bytes: `VmHWM`.
     pub peak: u64,
     /// Processor time since it started, in user mode and in the kernel.
     pub cpu: Duration,
@@ -58,7 +58,7 @@ fn cpu(stat: &str) -> Result<Duration> {
 /// Describes the machine in a few words: processors, memory, kernel.
 ///
 /// # Errors
-/// When `/proc` does not contain it.
+/// When `/proc` does not contain the information.
 pub fn machine() -> Result<String> {
     let processors = std::thread::available_parallelism()?;
     let info = fs::read_to_string("/proc/cpuinfo")?;
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_takes_something() -> Result<()> {
+    fn usage_of_this_process_is_positive() -> Result<()> {
         let block = vec![1_u8; 32 << 20];
         let usage = Usage::of(std::process::id())?;
         assert!(usage.resident >= block.len() as u64 && usage.resident <= usage.peak, "{usage:?}");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_found_behind_any_name() -> Result<()> {
+    fn cpu_times_are_parsed_after_any_process_name() -> Result<()> {
         let second = rustix::param::clock_ticks_per_second();
         let stat = format!("7 (a) b) S 1 7 7 0 -1 4194560 9 0 0 0 {} {} 0 0 20", second, 2 * second);
         assert_eq!(cpu(&stat)?, Duration::from_secs(3));

@@ -1,18 +1,18 @@
 //! Waits for a condition.
 //!
-//! A test that sleeps is slow when the machine is fast and wrong when it is slow. [`eventually`] polls and,
-//! after the timeout, reports the condition and the last observation.
+//! A test that sleeps is slow on a fast machine and wrong on a slow one. [`eventually`] polls and, after the
+//! timeout, reports the condition and the last observation.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 
-/// Timeout for something that takes a healthy test cluster well under a second. It is generous, because a
-/// slow machine is no failure; a condition that holds earlier returns earlier.
+/// Timeout for operations that take a healthy test cluster well under a second. It is generous, because a
+/// slow machine is not a failure; if the condition holds earlier, the wait ends earlier.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Timeout for something that takes a healthy test cluster some seconds, such as a scheduler that fails to
+/// Timeout for operations that take a healthy test cluster some seconds, such as a scheduler that fails to
 /// start.
 pub const LONG: Duration = Duration::from_mins(2);
 
@@ -22,7 +22,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 /// Calls `probe` until it returns `Ok(Some(value))`.
 ///
 /// `Ok(None)` means "not yet". An error means "not yet" too, because API servers often restart here; the last
-/// error is reported after `timeout`. A probe that hangs is cut off at the timeout.
+/// error is reported after `timeout`. A probe that hangs is aborted at the timeout.
 ///
 /// # Errors
 /// When the condition did not hold within `timeout`.
@@ -57,7 +57,7 @@ mod tests {
     use anyhow::bail;
 
     #[tokio::test]
-    async fn returns_the_first_value() {
+    async fn eventually_returns_the_first_value() {
         let mut calls = 0;
         let value = eventually("three calls", PATIENCE, || {
             calls += 1;
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn says_what_it_waited_for_and_what_it_saw() {
+    async fn timeout_reports_the_condition_and_the_last_observation() {
         let error = eventually::<(), _, _>("rain", Duration::from_millis(30), || async { bail!("sunshine") })
             .await
             .unwrap_err()
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hanging_probe_is_cut_off() {
+    async fn hanging_probe_is_aborted() {
         let error = eventually::<(), _, _>("an answer", Duration::from_millis(30), std::future::pending)
             .await
             .unwrap_err();

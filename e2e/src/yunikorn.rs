@@ -23,7 +23,7 @@ pub const DEFAULTS: &str = "yunikorn-defaults";
 pub const CONFIGS: &str = "yunikorn-configs";
 /// The line of `YuniKorn` releases that the test cluster has; 1.8 without it.
 pub const VERSION: &str = "QUEUEWARDEN_E2E_YUNIKORN";
-/// Ports fixed in `YuniKorn`'s code (yunikorn-core `webservice.go:69`, k8shim
+/// Ports hard-coded in `YuniKorn` (yunikorn-core `webservice.go:69`, k8shim
 /// `admissioncontroller/main.go:44`).
 pub(crate) const REST: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9080);
 pub(crate) const ADMISSION: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9089);
@@ -61,7 +61,7 @@ pub(crate) fn admission_controller(servers: &Servers, directory: &Path, kubeconf
         .env("KUBECONFIG", kubeconfig)
 }
 
-/// Fails when another process listens on one of `YuniKorn`'s ports.
+/// Fails if another process listens on one of `YuniKorn`'s ports.
 pub(crate) fn check_ports() -> Result<()> {
     for address in [REST, ADMISSION] {
         TcpListener::bind(address).with_context(|| {
@@ -104,7 +104,7 @@ pub struct RejectedApplication {
     /// The groups as resolved.
     #[serde(default)]
     pub groups: Vec<String>,
-    /// The whole reason; the pod's status has only a piece of it.
+    /// The complete reason; the pod's status only contains a part of it.
     #[serde(default)]
     pub rejected_message: String,
 }
@@ -200,7 +200,7 @@ impl Rest {
         Ok(queues)
     }
 
-    /// Returns the applications refused so far, over the scheduler's life.
+    /// Returns the applications refused so far, since the scheduler started.
     ///
     /// # Errors
     /// When the scheduler does not answer.

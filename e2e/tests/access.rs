@@ -1,5 +1,5 @@
-//! Tests the served resources `access.queuewarden.dev` through a real API server with the real kubectl, and
-//! without either.
+//! Tests the served resources `access.queuewarden.dev` through a real API server, with and without the real
+//! kubectl.
 
 use std::process::Stdio;
 
@@ -116,9 +116,9 @@ async fn kubectl_reads_queues() -> Result<()> {
     .await
 }
 
-/// Whoever may read nothing is answered about themselves by the same command.
+/// Users who may read nothing can check their own access with the same command.
 #[tokio::test]
-async fn who_may_read_nothing_asks_about_themselves() -> Result<()> {
+async fn user_without_permissions_checks_own_access() -> Result<()> {
     on_a_cluster(async |cluster, _operator, _endpoints| {
         for (user, groups, queue, code) in [
             ("sue", ["people", "staff"], "root.prod", 0),
@@ -161,7 +161,7 @@ async fn dynamic_queues_are_shown() -> Result<()> {
 /// Endpoints and statuses follow the configuration that the scheduler enforces, not the text that was written
 /// for it.
 #[tokio::test]
-async fn what_the_scheduler_does_not_take_does_not_count() -> Result<()> {
+async fn text_refused_by_the_scheduler_is_not_reported() -> Result<()> {
     on_a_cluster(async |cluster, _operator, _endpoints| {
         cluster.set_base(&open_base()).await?;
         config_is(cluster, is_true("FailOpen"), PATIENCE).await?;
@@ -287,7 +287,7 @@ async fn kubectl_explains_decisions() -> Result<()> {
 }
 
 #[tokio::test]
-async fn slips_are_reported() -> Result<()> {
+async fn mistakes_in_reviews_are_reported() -> Result<()> {
     on_a_cluster(async |cluster, _operator, _endpoints| {
         let create = |spec: &'static str, flags: &'static str| async move {
             let review = review("SelfQueueAccessReview", spec);
@@ -327,7 +327,7 @@ async fn slips_are_reported() -> Result<()> {
     .await
 }
 
-/// The resource is known, so kubectl guesses nothing; the answer comes from somewhere else: here from a role.
+/// The resource is known, so kubectl guesses nothing. The answer comes from elsewhere: here from a role.
 #[tokio::test]
 async fn can_i_knows_the_resource() -> Result<()> {
     on_a_cluster(async |cluster, _operator, _endpoints| {
@@ -353,9 +353,9 @@ async fn can_i_knows_the_resource() -> Result<()> {
     .await
 }
 
-/// Clients that do not use queues do not notice that nobody serves them.
+/// Clients that do not use queues do not notice that the resource is not served.
 #[tokio::test]
-async fn the_cluster_works_without_the_endpoints() -> Result<()> {
+async fn cluster_works_without_the_endpoints() -> Result<()> {
     on_a_cluster(async |cluster, operator, endpoints| {
         cluster.start_controller_manager().await?;
         cluster.create_namespace(PASSING).await?;
@@ -375,7 +375,7 @@ async fn the_cluster_works_without_the_endpoints() -> Result<()> {
             ended.code == Some(1) && ended.err.contains("currently unable to handle the request"),
             "{ended}"
         );
-        // A namespace is not removed before the API server knows of everything that may be in it.
+        // A namespace is not removed until the API server can discover everything that may be in it.
         cluster.kubectl(&["delete", "namespace", PASSING, "--wait=false"]).await?;
         let unknown = "--for=condition=NamespaceDeletionDiscoveryFailure=True";
         cluster.kubectl(&["wait", unknown, "namespace", PASSING, "--timeout=60s"]).await?;
@@ -391,7 +391,7 @@ async fn the_cluster_works_without_the_endpoints() -> Result<()> {
 }
 
 #[tokio::test]
-async fn strangers_are_nobody() -> Result<()> {
+async fn callers_without_trusted_certificate_are_refused() -> Result<()> {
     on_a_cluster(async |cluster, _operator, endpoints| {
         let as_admin = |client: &reqwest::Client| {
             let request = client.get(endpoints.url(QUEUES)).header("X-Remote-User", "admin");
@@ -409,7 +409,7 @@ async fn strangers_are_nobody() -> Result<()> {
         let api_server = endpoints.client_with(&own)?;
         let answer = as_admin(&api_server).await?;
         ensure!(answer.status() == 200, "{answer:?}");
-        // Without a name in the headers the certificate alone identifies nobody.
+        // Without a name in the headers, the certificate alone identifies no user.
         let answer = api_server.get(endpoints.url(QUEUES)).send().await?;
         ensure!(answer.status() == 401, "{answer:?}");
         Ok(())

@@ -1,7 +1,7 @@
 //! Compares `user.info` in a real cluster with the model: the API server's result for requests with
-//! `YuniKorn`'s admission controller, and the model's.
+//! `YuniKorn`'s admission controller, and the model's result.
 //!
-//! All requests but one are dry runs: they reach the admission controller all the same, and leave nothing.
+//! All requests except one are dry runs: they still reach the admission controller, and leave no objects.
 
 use std::collections::BTreeMap;
 
@@ -144,7 +144,7 @@ fn of_nobody() -> Vec<Case> {
 }
 
 #[tokio::test]
-async fn the_api_server_answers_as_the_model_says() -> Result<()> {
+async fn api_server_answers_match_the_model() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::AdmissionProcess])? {
             return Ok(());
@@ -181,8 +181,8 @@ async fn the_api_server_answers_as_the_model_says() -> Result<()> {
     .await
 }
 
-/// Waits until the admission controller has read its new keys and namespaces. Under the new keys, and no
-/// others before, this user may set `user.info`.
+/// Waits until the admission controller has read its new keys and namespaces. Only under the new keys may
+/// this user set `user.info`.
 async fn wait_until_read(cluster: &TestCluster, probe: &'static str) -> Result<()> {
     eventually(&format!("the admission controller to let {probe} through"), PATIENCE, || async {
         let mut read = true;
@@ -227,7 +227,7 @@ async fn compare(cluster: &TestCluster, case: &Case, conf: &Conf) -> Result<()> 
     let evaluation = admission::evaluate(&request(case), &surroundings(case.namespace), conf);
     match (&evaluation.outcome, ask(cluster, case).await?) {
         (Outcome::Denied(message), Err(theirs)) => {
-            // Invalid JSON is reported in our own words; the refusal and its reason are the same.
+            // Invalid JSON is reported in our own words; the refusal and its cause are the same.
             let unreadable = message.contains(" cannot be read: ")
                 && ["json: ", "invalid character", "unexpected end of JSON"]
                     .iter()
@@ -261,8 +261,8 @@ fn stored(texts: Option<&Value>) -> Result<Texts> {
     texts.map_or_else(|| Ok(Texts::new()), |texts| serde_json::from_value(texts.clone()).context("no texts"))
 }
 
-/// Returns the request as the admission controller gets it: the user is authenticated, the scheduler has its
-/// default.
+/// Returns the request as the admission controller receives it: the user is authenticated, and the scheduler
+/// name has its default.
 fn request(case: &Case) -> Request {
     let mut groups: Vec<String> = case.groups.iter().map(ToString::to_string).collect();
     groups.push("system:authenticated".to_owned());
@@ -300,7 +300,7 @@ fn group(kind: &str) -> &'static str {
     }
 }
 
-/// Returns the path of the part that becomes a pod's.
+/// Returns the path of the pod template.
 fn template(kind: &str) -> &'static str {
     match kind {
         "Pod" => "",
@@ -335,7 +335,7 @@ fn object(case: &Case) -> Value {
     json!({"apiVersion": version, "kind": case.kind, "metadata": metadata, "spec": spec})
 }
 
-/// A pod that existed before the admission controller, and so has no `user.info`.
+/// A pod that existed before the admission controller, and therefore has no `user.info`.
 const OLD_POD: &str = "{apiVersion: v1, kind: Pod, metadata: {name: old, namespace: queuewarden-e2e, labels: {applicationId: app-1}},
     spec: {containers: [{name: c, image: i}]}}";
 

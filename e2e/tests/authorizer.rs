@@ -49,7 +49,7 @@ async fn endpoints(cluster: &TestCluster) -> Result<Option<(Operator<'_>, Endpoi
 }
 
 #[tokio::test]
-async fn can_i_answers_in_every_spelling() -> Result<()> {
+async fn can_i_accepts_every_spelling() -> Result<()> {
     TestCluster::with(async |cluster| {
         let Some((operator, endpoints)) = endpoints(cluster).await? else { return Ok(()) };
         cluster.authorize_by_queuewarden(&endpoints, TTL).await?;
@@ -125,7 +125,7 @@ async fn everyone_is_answered(cluster: &TestCluster, name: &str) -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_is_revoked_is_gone_within_the_ttl() -> Result<()> {
+async fn revoked_access_ends_within_the_ttl() -> Result<()> {
     TestCluster::with(async |cluster| {
         let Some((_operator, endpoints)) = endpoints(cluster).await? else { return Ok(()) };
         cluster.authorize_by_queuewarden(&endpoints, TTL).await?;
@@ -144,7 +144,7 @@ async fn what_is_revoked_is_gone_within_the_ttl() -> Result<()> {
 }
 
 #[tokio::test]
-async fn callers_in_the_cluster_ask_directly() -> Result<()> {
+async fn in_cluster_callers_create_reviews_directly() -> Result<()> {
     TestCluster::with(async |cluster| {
         let Some((_operator, endpoints)) = endpoints(cluster).await? else { return Ok(()) };
         let authorizer = cluster.authorize_by_queuewarden(&endpoints, TTL).await?;
@@ -196,7 +196,7 @@ fn driver() -> String {
 }
 
 #[tokio::test]
-async fn applications_are_those_of_the_cluster_and_queue_administrators_may_kill_them() -> Result<()> {
+async fn queue_administrators_may_kill_running_applications() -> Result<()> {
     TestCluster::with(async |cluster| {
         let Some((operator, endpoints)) = endpoints(cluster).await? else { return Ok(()) };
         cluster.authorize_by_queuewarden(&endpoints, &[TTL, &["--pods"]].concat()).await?;
@@ -248,7 +248,7 @@ async fn applications_are_those_of_the_cluster_and_queue_administrators_may_kill
     .await
 }
 
-/// Writes lists that admit everyone into the annotations of a pod: the API server refuses it, and without its
+/// Writes lists that admit everyone to the annotations of a pod: the API server refuses it, and without its
 /// rule it has no effect.
 async fn open_to_everyone(cluster: &TestCluster, pod: &str) -> Result<()> {
     let lists = ["queuewarden.dev/view-acl=*", "queuewarden.dev/modify-acl=*", "--overwrite"];
@@ -270,7 +270,7 @@ async fn open_to_everyone(cluster: &TestCluster, pod: &str) -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_application_keeps_the_owner_and_the_lists_of_its_beginning() -> Result<()> {
+async fn application_keeps_its_initial_owner_and_lists() -> Result<()> {
     TestCluster::with(async |cluster| {
         let Some((_operator, endpoints)) = endpoints(cluster).await? else { return Ok(()) };
         cluster.authorize_by_queuewarden(&endpoints, &[TTL, &["--pods"]].concat()).await?;
@@ -334,7 +334,7 @@ async fn moved(cluster: &TestCluster, application: &str) -> Result<()> {
         let target = format!("--subresource={queue}");
         let said = cluster.can_i(user, group, &["move", application, &target, "-n", ELSEWHERE]).await?;
         ensure!(said.yes == expected, "{user} in {group} moves it to {queue}: {said:?}");
-        // A no names the queue that prevents it: for eve, who has no rights there, the current queue,
+        // A denial names the queue that causes it: for eve, who has no rights there, the current queue,
         // otherwise the other one.
         let part = if user == "eve" { "root.prod" } else { queue };
         ensure!(expected || said.out.contains(part), "no reason: {said:?}");
@@ -377,8 +377,8 @@ impl Broken {
                     }
                 };
                 tokio::spawn(async move {
-                    // The whole request comes in one piece, or enough of it: the answer does not depend on
-                    // it.
+                    // The request arrives in one piece, or enough of it does, because the answer does not
+                    // depend on it.
                     let mut request = [0; 4096];
                     let _ = stream.read(&mut request).await;
                     let _ = stream.write_all(answer.as_bytes()).await;
@@ -397,7 +397,7 @@ impl Drop for Broken {
 }
 
 #[tokio::test]
-async fn a_broken_authorizer_does_not_break_the_cluster() -> Result<()> {
+async fn broken_authorizer_does_not_break_the_cluster() -> Result<()> {
     TestCluster::with(async |cluster| {
         let Some((operator, endpoints)) = endpoints(cluster).await? else { return Ok(()) };
         let authorizer = cluster.authorize_by_queuewarden(&endpoints, TTL).await?;
@@ -424,7 +424,7 @@ async fn a_broken_authorizer_does_not_break_the_cluster() -> Result<()> {
         for (how, name) in [(HANGS, "slow"), (GARBAGE, "garbage"), (FAILS, "500"), (CLOSES, "closed")] {
             broken.how.store(how, Ordering::Relaxed);
             let begin = Instant::now();
-            // Another name each time, so that no cached answer is used.
+            // A different name each time, so that no cached answer is used.
             let said = cluster
                 .can_i("sue", "x", &["submit", &format!("queues.queuewarden.dev/root.{name}")])
                 .await?;

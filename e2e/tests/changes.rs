@@ -1,5 +1,5 @@
 //! Compares the prediction of `queuewarden diff` about a change of a real cluster with the scheduler's
-//! behaviour after it.
+//! behavior after it.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ async fn difference(kubeconfig: &Path, file: &Path, expected: i32) -> Result<Vec
 }
 
 #[tokio::test]
-async fn what_a_change_is_said_to_do_it_does() -> Result<()> {
+async fn predicted_changes_match_the_scheduler() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let config = format!(
@@ -89,7 +89,7 @@ async fn what_a_change_is_said_to_do_it_does() -> Result<()> {
     .await
 }
 
-/// A grant of zoe that is there already, with this end.
+/// An existing grant to zoe, with this end.
 fn of_zoe(end: &str) -> String {
     format!(
         "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: zoe}}\nspec: {{queue: root.team, \
@@ -98,7 +98,7 @@ fn of_zoe(end: &str) -> String {
 }
 
 #[tokio::test]
-async fn both_sides_are_of_the_same_time_and_another_end_is_a_change() -> Result<()> {
+async fn diff_compares_both_sides_at_the_same_time() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let config = format!(

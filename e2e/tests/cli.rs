@@ -100,7 +100,7 @@ pub(crate) async fn asker(cluster: &TestCluster, maps: bool, ours: bool) -> Resu
 }
 
 #[tokio::test]
-async fn what_is_answered_is_what_the_scheduler_does() -> Result<()> {
+async fn answers_match_the_scheduler() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let url = cluster.scheduler_url();
@@ -131,9 +131,9 @@ async fn what_is_answered_is_what_the_scheduler_does() -> Result<()> {
     .await
 }
 
-/// `grant` and `revoke` apply what they print, with the caller's permissions.
+/// `grant` and `revoke` apply the printed objects with the caller's permissions.
 #[tokio::test]
-async fn what_is_granted_and_revoked_the_scheduler_does() -> Result<()> {
+async fn grant_and_revoke_change_the_scheduler() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let url = cluster.scheduler_url();
@@ -164,7 +164,7 @@ async fn what_is_granted_and_revoked_the_scheduler_does() -> Result<()> {
         .await?;
         ensure!(cluster.submit("bob", &[], "root.prod").await?.is_allowed(), "bob is rejected");
 
-        // Nothing changes the end of a grant, and nothing is printed, without `--replace`.
+        // Without `--replace`, the end of a grant does not change, and nothing is printed.
         let again = "grant submit root.prod --user bob --until 30d --name both";
         for apply in ["", " --apply"] {
             let refused = ask(admin, &format!("{again}{apply}")).await?;
@@ -174,7 +174,8 @@ async fn what_is_granted_and_revoked_the_scheduler_does() -> Result<()> {
         ensure!(replaced.expect(0, "")?.err.contains("note: ends "), "{replaced}");
         let past = ask(&reader, "who-can submit root.prod --now 2020-01-01").await?;
         ensure!(past.expect(2, "")?.err.contains("`--at 2020-01-01T00:00:00Z`"), "{past}");
-        // The last name leaves, and nobody gains by the deletion: the object only added.
+        // The last name is removed, and no one gains access through the deletion, because the object only
+        // added access.
         let revoked = ask(admin, "revoke submit root.prod --user bob --apply").await?;
         ensure!(revoked.expect(0, "")?.err.contains("QueueAcl/both is deleted"), "{revoked}");
         eventually("bob to be rejected", PATIENCE, || async {
@@ -187,7 +188,7 @@ async fn what_is_granted_and_revoked_the_scheduler_does() -> Result<()> {
 
 /// A user is removed from every object, in force or not, and the remaining places are listed.
 #[tokio::test]
-async fn a_person_who_leaves_is_taken_out_everywhere() -> Result<()> {
+async fn revoked_user_is_removed_everywhere() -> Result<()> {
     const OBJECTS: &str = "\
 apiVersion: queuewarden.dev/v1alpha1
 kind: QueueAcl
@@ -252,7 +253,7 @@ spec: {externalUsers: ['^bob$', '^airflow$']}
         .await?;
         ensure!(cluster.submit("alice", &[], "root.prod").await?.is_allowed(), "alice is rejected");
         ensure!(!cluster.submit("eve", &[], "root.dev").await?.is_allowed(), "eve is let in again");
-        // The field manager is queuewarden's, so that nobody has a conflict with an unknown one.
+        // The field manager is queuewarden's, so that no one gets a conflict with an unknown one.
         let get = ["get", "queueacl", "prod", "-o", "json", "--show-managed-fields"];
         let object = cluster.kubectl(&get).await?;
         ensure!(object.contains("\"queuewarden-cli\"") && !object.contains("\"unknown\""), "{object}");
@@ -272,7 +273,7 @@ spec: {externalUsers: ['^bob$', '^airflow$']}
 /// `whoami` needs none of our roles. `describe` shows an object with its events to users with the role
 /// shipped for readers.
 #[tokio::test]
-async fn a_caller_and_an_object_are_shown() -> Result<()> {
+async fn whoami_and_describe_show_caller_and_object() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let nobody = asker(cluster, false, false).await?;
@@ -320,9 +321,9 @@ async fn a_caller_and_an_object_are_shown() -> Result<()> {
     .await
 }
 
-/// `suspend` and `resume` change the objects with the rights of the caller.
+/// `suspend` and `resume` change the objects with the caller's permissions.
 #[tokio::test]
-async fn what_is_suspended_the_scheduler_does_not_grant() -> Result<()> {
+async fn suspended_object_grants_nothing_in_the_scheduler() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let url = cluster.scheduler_url();
@@ -351,7 +352,7 @@ async fn what_is_suspended_the_scheduler_does_not_grant() -> Result<()> {
         alice(false).await?;
         let suspended = Expected { r#type: "Ready", status: "True", reason: Some("Suspended") };
         cluster.wait_for(Kind::QueueAcl, "prod", suspended, PATIENCE).await?;
-        // What is suspended as a whole is not written.
+        // A suspended object is not written at all.
         ask(admin, "suspend yunikornconfig/default --apply").await?.expect(0, "")?;
         cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
         let resumed = ask(admin, "resume queueacl/prod --apply").await?;
@@ -366,7 +367,7 @@ async fn what_is_suspended_the_scheduler_does_not_grant() -> Result<()> {
 
 /// `lint --until` looks ahead with the cluster's objects, and locates its findings in the base.
 #[tokio::test]
-async fn findings_of_a_later_time_are_those_of_the_clusters_objects() -> Result<()> {
+async fn lint_until_uses_the_objects_of_the_cluster() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         cluster.set_base(&BASE.replace("- name: dev\n", "- name: dev\n            submitacl: bob\n")).await?;
@@ -390,7 +391,7 @@ async fn findings_of_a_later_time_are_those_of_the_clusters_objects() -> Result<
         ];
         ensure!(later.code == Some(1) && expected.iter().all(|words| later.out.contains(words)), "{later}");
         ensure!(later.err.contains("0 warnings, 1 later; 6 queues checked"), "{later}");
-        // It is there from the beginning once the object is gone.
+        // Once the object is gone, it is there from the beginning.
         cluster.kubectl(&["delete", "queueacl", "prod"]).await?;
         eventually("the finding", PATIENCE, || async {
             let now = ask(&reader, "lint --strict --until 2099-01-02").await?;
@@ -405,7 +406,7 @@ async fn findings_of_a_later_time_are_those_of_the_clusters_objects() -> Result<
 /// `history` shows written revisions to people with Kubernetes' role `view` in `YuniKorn`'s namespace, and
 /// which objects queuewarden cannot have recorded.
 #[tokio::test]
-async fn what_was_written_is_shown_and_compared() -> Result<()> {
+async fn history_shows_and_compares_revisions() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let nobody = asker(cluster, false, false).await?;
@@ -454,7 +455,7 @@ async fn what_was_written_is_shown_and_compared() -> Result<()> {
     .await
 }
 
-/// Questions about the past are answered from the revision that was in force.
+/// Questions about the past are answered from the revision in force at that time.
 async fn at_that_time(reader: &Path) -> Result<()> {
     let json: Value = serde_json::from_str(&ask(reader, "history -o json").await?.out)?;
     let at = |index: usize| {
@@ -479,7 +480,7 @@ async fn at_that_time(reader: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A copy of a revision under another number is unreadable, and a revision is not changed.
+/// A copy of a revision under another number is unreadable, and a revision is immutable.
 async fn forged(cluster: &TestCluster, reader: &Path) -> Result<()> {
     let names = ask(reader, "history -o name").await?;
     let name = names.out.lines().next_back().context("no name")?;
@@ -507,9 +508,9 @@ async fn forged(cluster: &TestCluster, reader: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns a `ServiceAccount` with the rules of Kubernetes' role `view` in `YuniKorn`'s namespace: of the
-/// role that is aggregated into it, because no controller does that here. Those of `edit` and `admin` do not
-/// reach the history.
+/// Returns a `ServiceAccount` with the rules of Kubernetes' role `view` in `YuniKorn`'s namespace. It uses
+/// the role that is aggregated into `view`, because no controller aggregates it here. The rules of `edit` and
+/// `admin` do not include the history.
 async fn viewer(cluster: &TestCluster) -> Result<PathBuf> {
     let (name, rbac) = ("historian", "rbac.authorization.k8s.io");
     for object in [
@@ -556,7 +557,7 @@ fn only(user: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_scheduler_that_runs_something_else_is_reported() -> Result<()> {
+async fn scheduler_with_another_configuration_is_reported() -> Result<()> {
     TestCluster::with(async |cluster| {
         let kubeconfig = asker(cluster, true, false).await?;
         let url = cluster.scheduler_url();
@@ -584,7 +585,7 @@ async fn a_scheduler_that_runs_something_else_is_reported() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_may_not_be_read_is_reported() -> Result<()> {
+async fn forbidden_objects_are_reported() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         cluster

@@ -1,5 +1,5 @@
-//! End-to-end tests of the operator in a real cluster. They are one binary, so that all tests share one test
-//! cluster.
+//! End-to-end tests of the operator in a real cluster. They are a single binary, so that all tests share the
+//! test clusters.
 
 mod access;
 mod admission;
@@ -35,6 +35,6 @@ mod upgrade;
 mod user_info;
 mod validating;
 
-/// The allocator of the program: `load` compares it with servers of this one.
+/// The same allocator as in the program, because `load` compares it with servers in this one.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use queuewarden_e2e::{Capability, Operator, TestCluster};
 
 #[tokio::test]
-async fn they_open_when_everything_was_read() -> Result<()> {
+async fn endpoints_open_after_everything_was_read() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());

@@ -1,4 +1,5 @@
-//! Tests `status` and `check` on a real cluster: in order, and with each thing broken that they check.
+//! Tests `status` and `check` on a real cluster: with everything in order, and with each thing broken that
+//! they check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -26,7 +27,7 @@ pub(crate) async fn installed(cluster: &TestCluster) -> Result<(Operator<'_>, En
     let (operator, endpoints) = Operator::start_self_certified(cluster, &[]).await?;
     cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
     cluster.register(&endpoints, "validating").await?;
-    // Nobody here starts pods, so the test writes the status that the kubelet and the controllers would
+    // No pods are started here, so the test writes the statuses that the kubelet and the controllers would
     // write.
     let status = json!({"status": {"replicas": 2, "readyReplicas": 2}}).to_string();
     cluster
@@ -81,7 +82,7 @@ async fn until(kubeconfig: &Path, check: &str, level: &str) -> Result<String> {
 }
 
 #[tokio::test]
-async fn what_is_in_order_is_said_to_be() -> Result<()> {
+async fn healthy_installation_passes_all_checks() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -135,7 +136,7 @@ async fn what_is_in_order_is_said_to_be() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_is_broken_is_named() -> Result<()> {
+async fn broken_parts_are_reported() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess, Capability::SchedulerProcess])? {
             return Ok(());
@@ -151,7 +152,7 @@ async fn what_is_broken_is_named() -> Result<()> {
         ensure!(text.contains("no replica holds Lease"), "{text}");
         until(admin, "webhook-answers", "fail").await?;
         cluster.remove_webhooks().await?;
-        // Somebody takes the key, and nobody puts it back.
+        // Another writer takes the key, and it is not restored.
         let theirs = format!(
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {}, namespace: {}}}\ndata:\n  queues.yaml: |\n    partitions: [{{name: default, queues: [{{name: root}}]}}]\n",
             yunikorn::CONFIGS, yunikorn::NAMESPACE
@@ -208,7 +209,7 @@ async fn objects_and_maps(cluster: &TestCluster, admin: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Takes a right away, and gives it back.
+/// Removes a permission, and restores it.
 async fn rights(cluster: &TestCluster, admin: &Path) -> Result<()> {
     cluster.kubectl(&["-n", yunikorn::NAMESPACE, "delete", "rolebinding", operator::NAME]).await?;
     let text = until(admin, "rights", "fail").await?;
@@ -219,7 +220,7 @@ async fn rights(cluster: &TestCluster, admin: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A user without rights gets a message in each line, and the lines that they may see. The role in the
+/// A user without permissions gets a message for each line, and the lines that they may see. The role in the
 /// messages lets them see everything.
 #[tokio::test]
 async fn who_may_not_look_is_informed() -> Result<()> {
@@ -253,7 +254,7 @@ async fn who_may_not_look_is_informed() -> Result<()> {
         cluster.kubectl(&["create", "clusterrolebinding", "e2e-checker", role, &user]).await?;
         let done = eventually("the role to let them see everything", PATIENCE, || async {
             let (code, levels, text) = checked(&kubeconfig).await?;
-            // They do not write QueueAcls, not even as a test.
+            // They do not write QueueAcls, even as a test.
             let seen = levels.iter().all(|(check, level)| level == "ok" || check == "webhook-answers");
             ensure!(code == Some(0) && seen, "{text}");
             let ended = ask(&kubeconfig, "status").await?;
@@ -271,7 +272,7 @@ async fn who_may_not_look_is_informed() -> Result<()> {
     .await
 }
 
-/// A feature that lacks a part fails, with the command that installs it.
+/// A feature with a missing part fails, with the command that installs it.
 #[tokio::test]
 async fn half_of_a_feature_is_a_failure() -> Result<()> {
     TestCluster::with(async |cluster| {

@@ -1,5 +1,5 @@
-//! Measures how many decisions queuewarden makes, and how long each takes; fails only when an answer is
-//! wrong. `just load` runs it, with a release build.
+//! Measures how many decisions queuewarden makes, and how long each takes; fails only if an answer is wrong.
+//! `just load` runs it, with a release build.
 
 use std::fmt;
 use std::hint::black_box;
@@ -28,7 +28,7 @@ use crate::user_info::guard;
 
 /// Duration of each measurement.
 const TIME: Duration = Duration::from_secs(1);
-/// Measurements of two handlers that are compared, in turns: what else the machine does slows both.
+/// Measurements of two handlers that are compared, alternating, so that other load on the machine slows both.
 const TURNS: usize = 10;
 /// Requests at once.
 const AT_ONCE: [usize; 3] = [1, 4, 16];
@@ -75,7 +75,7 @@ impl fmt::Display for Figures {
     }
 }
 
-/// Sends requests without a pause, so many at once.
+/// Sends requests without a pause, this many concurrently.
 async fn load<F: Future<Output = Result<()>> + Send>(
     at_once: usize,
     ask: impl Fn() -> F + Send + Sync + 'static,
@@ -150,7 +150,7 @@ impl Load<'_> {
 
     async fn figures(self, at_once: usize) -> Result<Figures> {
         let (request, expected) = (self.request()?, self.answer().await?);
-        // The code that reads the answer is a debug build, and would dominate the measurement.
+        // The code that reads the response is a debug build, and would dominate the measurement.
         load(at_once, move || {
             let (request, expected) = (request.try_clone(), expected.clone());
             async move {
@@ -163,7 +163,7 @@ impl Load<'_> {
     }
 }
 
-/// Serves a handler that reads as much as `/authorize`, and returns as much.
+/// Serves a handler that reads and returns as much as `/authorize`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "the server of `decisions_per_second`"]
 async fn empty_handler() -> Result<()> {
@@ -200,7 +200,7 @@ async fn decisions_per_second() -> Result<()> {
                 least.add(empty.figures(at_once).await?);
                 figures.add(authorizer.figures(at_once).await?);
             }
-            // The clients share the processors with the server, so this counts only the server's own time.
+            // The clients share the processors with the server, so this is the server's own time.
             let each = operator.usage()?.cpu.saturating_sub(before) / u32::try_from(figures.latencies.len())?;
             let share = 100.0 * figures.per_second() / least.per_second();
             println!("an empty handler,    {at_once:>2} at once: {least}");
@@ -210,7 +210,7 @@ async fn decisions_per_second() -> Result<()> {
             );
             let (kube, next) = (cluster.client()?, Arc::new(AtomicU64::new(0)));
             let figures = load(at_once, move || {
-                // Another name each time, because the API server caches answers.
+                // A different name each time, because the API server caches answers.
                 let name = format!("root.team.n{}-{at_once}", next.fetch_add(1, Ordering::Relaxed));
                 let kube = kube.clone();
                 async move {
@@ -240,8 +240,8 @@ fn pod_review(user: &str, groups: &[String]) -> Value {
         "object": pod, "oldObject": null, "options": null}})
 }
 
-/// Measures the same pod of users whose names need no alias, some, and the most that there are. What a pod
-/// took before there were aliases is the first row, and for as many groups the third.
+/// Measures the same pod for users with names that need no alias, some aliases, and the maximum number. The
+/// first row, and the third for the same number of groups, is what a pod cost before aliases existed.
 #[tokio::test]
 #[ignore = "a measurement of half a minute, for a release build"]
 async fn user_info_by_names() -> Result<()> {

@@ -1,5 +1,5 @@
-//! Tests the monitoring of queuewarden: its alerts and its dashboard as Prometheus reads them, and its log
-//! while it runs.
+//! Tests the monitoring of queuewarden: its alerts and its dashboard with Prometheus, and its log while it
+//! runs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,7 +16,7 @@ fn of_the_project(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
-/// Returns promtool's output; an error when it finds fault.
+/// Returns promtool's output; an error if it finds problems.
 fn promtool(args: &[&str]) -> Result<String> {
     let output = Command::new(assets::promtool()?).args(args).output().context("cannot run promtool")?;
     let said = [output.stdout, output.stderr].concat();
@@ -26,7 +26,7 @@ fn promtool(args: &[&str]) -> Result<String> {
 }
 
 #[test]
-fn prometheus_reads_the_alerts_and_they_fire_when_they_should() -> Result<()> {
+fn alerts_fire_in_prometheus() -> Result<()> {
     let rules = of_the_project("manifests/monitoring/rules.yaml");
     let rules = rules.to_str().context("no text")?;
     promtool(&["check", "rules", "--lint=all", "--lint-fatal", rules])?;
@@ -37,7 +37,7 @@ fn prometheus_reads_the_alerts_and_they_fire_when_they_should() -> Result<()> {
 
 /// Queries are checked as recording rules, with Grafana's variables filled in.
 #[test]
-fn prometheus_reads_the_queries_of_the_dashboard() -> Result<()> {
+fn dashboard_queries_are_valid() -> Result<()> {
     let text = std::fs::read_to_string(of_the_project("manifests/monitoring/dashboard.json"))?;
     let dashboard: Value = serde_json::from_str(&text)?;
     let panels = dashboard.pointer("/panels").and_then(Value::as_array).context("no panels")?;
@@ -60,7 +60,7 @@ fn prometheus_reads_the_queries_of_the_dashboard() -> Result<()> {
 
 /// An annotation of the `YuniKornConfig` sets the level, and its removal resets it.
 #[tokio::test]
-async fn the_log_level_can_be_changed_while_it_runs() -> Result<()> {
+async fn log_level_changes_at_run_time() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());

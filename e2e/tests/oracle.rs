@@ -1,5 +1,5 @@
-//! Tests the oracle itself with known answers of `YuniKorn` 1.8.0, so that nobody compares with another
-//! version by accident.
+//! Tests the oracle itself with known answers of `YuniKorn` 1.8.0, so that results are not compared with
+//! another version by accident.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ fn acls_have_two_parsers() -> Result<()> {
 }
 
 #[test]
-fn a_hundred_thousand_acls_take_seconds() -> Result<()> {
+fn hundred_thousand_acls_take_seconds() -> Result<()> {
     let questions: Vec<AclQuestion> = (0..100_000)
         .map(|i| AclQuestion { acl: format!("user{i} group{i}"), subjects: vec![subject("user7", &[])] })
         .collect();
@@ -127,7 +127,7 @@ fn access_and_placement() -> Result<()> {
 }
 
 #[test]
-fn a_panic_in_yunikorn_is_an_answer() -> Result<()> {
+fn panic_in_yunikorn_is_an_answer() -> Result<()> {
     // A fixed rule's value that begins with `root` but not with `root.`: placement.go:156 slices out of
     // bounds.
     let rule = "    placementrules: [{name: fixed, value: rootfoo, create: true}]\n    queues";

@@ -13,7 +13,7 @@ const ANSWERS: [(&str, &[&str]); 3] = [
     ("matrix.json", &["matrix", "-o", "json"]),
 ];
 
-/// Departments, their teams, and their jobs: with root, and without the last job, 5,000 queues.
+/// Departments, their teams, and their jobs: 5,000 queues, including root and without the last job.
 const TREE: [usize; 3] = [50, 9, 10];
 
 /// Returns a configuration of 5,000 queues; some grant something to users, groups or everyone.
@@ -52,7 +52,7 @@ fn large() -> Result<String> {
     Ok(text)
 }
 
-/// Writes a configuration and objects whose texts try to do harm, into a file of such a name.
+/// Writes a configuration and objects with malicious texts to a file with a malicious name.
 fn hostile(folder: &Path) -> Result<()> {
     let script = "</script><script>globalThis.harmed=true</script>";
     let queues = format!(
@@ -74,10 +74,10 @@ fn hostile(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the binary's answer about some files.
+/// Returns the binary's output for some files.
 async fn answer(program: &Path, files: &Path, args: &[&str]) -> Result<Vec<u8>> {
     let mut command = tokio::process::Command::new(program);
-    // The file is given by its name alone, as from within that directory, because the page shows this name.
+    // The file is given by its name only, as from within that directory, because the page shows this name.
     let (folder, name) = (files.parent().context("no directory")?, files.file_name().context("no name")?);
     let output =
         command.args(args).arg("-f").arg(name).current_dir(folder).env("NO_COLOR", "1").output().await?;
@@ -92,7 +92,7 @@ async fn answer(program: &Path, files: &Path, args: &[&str]) -> Result<Vec<u8>> 
 }
 
 #[tokio::test]
-async fn the_page_shows_what_the_evaluator_says() -> Result<()> {
+async fn report_page_matches_the_evaluator() -> Result<()> {
     let program = tokio::task::spawn_blocking(assets::operator).await??;
     let reports = tempfile::tempdir()?;
     let inputs = tempfile::tempdir()?;

@@ -1,5 +1,5 @@
 //! Runs the commands of the pages as a reader would type them, one page after the other. `chart::installed`
-//! runs those of docs/install.md.
+//! runs docs/install.md.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ const STORY: [(&str, &str); 19] = [
     ("docs/helm-values.md", "queuewarden can-i submit root.speech"),
 ];
 
-/// Blocks that are not typed here, with the reasons.
+/// Blocks that are not run here, with the reasons.
 const ELSEWHERE: [(&str, &str, &str); 16] = [
     ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the others are tests"),
     ("docs/api-versions.md", "", "operator/versions.rs"),
@@ -93,7 +93,7 @@ fn block(page: &str, language: &str, words: &str) -> Result<String> {
 }
 
 #[test]
-fn every_block_is_typed_or_said_not_to_be() -> Result<()> {
+fn every_block_is_run_or_excluded() -> Result<()> {
     let mut pages = pages("docs")?;
     pages.push("README.md".to_owned());
     let mut typed = 0;
@@ -111,7 +111,7 @@ fn every_block_is_typed_or_said_not_to_be() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_commands_of_the_pages_are_taken() -> Result<()> {
+async fn commands_of_the_pages_succeed() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -130,8 +130,8 @@ async fn the_commands_of_the_pages_are_taken() -> Result<()> {
                 cluster.shell(folder.path(), before).await.with_context(|| page.to_owned())?;
                 configure(cluster, "").await?;
                 operator = Some(Operator::start(cluster).await?);
-                // The test cluster has applied it, too. For a reader, only the reader has applied it, and may
-                // change it.
+                // The test cluster has applied it too. In a reader's cluster only the reader has applied it,
+                // and may change it.
                 cluster
                     .kubectl(&[
                         "delete",
@@ -176,7 +176,8 @@ async fn the_commands_of_the_pages_are_taken() -> Result<()> {
     .await
 }
 
-/// Returns a folder as a reader has it: the repository's folders, and the files that the pages show or name.
+/// Returns a directory as a reader has it: the repository's directories, and the files that the pages show or
+/// name.
 pub(crate) fn desk() -> Result<tempfile::TempDir> {
     let folder = tempfile::tempdir()?;
     for name in ["manifests", "examples", "crds", "charts"] {

@@ -38,7 +38,7 @@ const PODS: usize = 50;
 /// The seed that selects the pods.
 const SEED: [u8; 32] = *b"where do generated pods land ...";
 
-/// A configuration with every rule, a chain of parents, filters of each kind, and queues that some of the
+/// A configuration with every rule, a chain of parents, each kind of filter, and queues that some of the
 /// users may not use.
 const QUEUES: &str = r#"
 partitions:
@@ -91,7 +91,7 @@ const NAMESPACES: [(&str, &str); 5] = [
 enum Person {
     /// In the annotation, with groups.
     Annotated(&'static str, Vec<&'static str>),
-    /// In the label, which is for a name alone.
+    /// In the label, which holds only a name.
     Labelled(&'static str),
     /// In an annotation that is not JSON.
     Garbled,
@@ -110,14 +110,14 @@ struct Drawn {
 }
 
 #[tokio::test]
-async fn generated_pods_land_where_the_evaluator_says() -> Result<()> {
+async fn generated_pods_are_placed_as_predicted() -> Result<()> {
     TestCluster::with(async |cluster| {
         // The scheduler caches users that it has seen earlier.
         if !cluster.can_run(&[Capability::SchedulerProcess])? {
             return Ok(());
         }
         let outcome = submit_all(cluster).await;
-        // A bound pod that remains would be an application in the next test, too.
+        // A bound pod that remains would be an application in the next test too.
         for (namespace, _) in NAMESPACES {
             let pods: Api<Pod> = Api::namespaced(cluster.client()?, namespace);
             pods.delete_collection(&DeleteParams::default().grace_period(0), &ListParams::default()).await?;
@@ -160,8 +160,8 @@ async fn submit_all(cluster: &TestCluster) -> Result<()> {
     Ok(())
 }
 
-/// Predicts, submits, compares. Returns the outcome: the queue, or `YuniKorn`'s words after the application's
-/// ID.
+/// Predicts, submits and compares. Returns the outcome: the queue, or `YuniKorn`'s message after the
+/// application's ID.
 async fn submit(cluster: &TestCluster, text: &str, number: usize, drawn: &Drawn) -> Result<String> {
     let rest = cluster.yunikorn()?;
     let pod = drawn.pod(number)?;
@@ -208,7 +208,7 @@ async fn predict(
     }
 }
 
-/// Returns the command line's answer about the manifest of the pod, with the scheduler reachable.
+/// Returns the command line's answer about the manifest of the pod, with access to the scheduler.
 async fn reported(
     cluster: &TestCluster,
     pod: &Pod,
@@ -276,8 +276,8 @@ fn annotations(parent: &str) -> BTreeMap<String, String> {
 }
 
 impl Person {
-    /// Returns the identity as the shim reads the pod (k8shim `pkg/common/utils/utils.go:349`), and the core
-    /// resolves it without a resolver (`pkg/common/security/usergroup.go:148`).
+    /// Returns the identity as the shim reads it from the pod (k8shim `pkg/common/utils/utils.go:349`), and
+    /// the core resolves it without a resolver (`pkg/common/security/usergroup.go:148`).
     fn identity(&self) -> std::result::Result<Identity, String> {
         let (user, groups) = match self {
             Self::Annotated("", groups) => ("nobody", groups.clone()),
@@ -299,7 +299,7 @@ impl Drawn {
         let id = format!("place-{number}");
         let (key, queue) = self.queue;
         if !queue.is_empty() {
-            // An annotation can hold what no label may.
+            // An annotation can contain text that no label may contain.
             let fits = queue.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
             let (map, key) = if fits { (&mut labels, key) } else { (&mut annotations, QUEUE) };
             map.insert(key, queue.to_owned());
@@ -354,7 +354,7 @@ impl Drawn {
     }
 }
 
-/// Draws the pods, the same ones each time.
+/// Generates the pods, the same ones each time.
 fn draw() -> Result<Vec<Drawn>> {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &SEED);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
@@ -396,8 +396,8 @@ fn drawn() -> impl Strategy<Value = Drawn> {
     )
 }
 
-/// Generates people. A user without groups never occurs with some, because the scheduler remembers groups
-/// (1.8.0).
+/// Generates people. A user without groups never also occurs with groups, because the scheduler remembers
+/// groups (1.8.0).
 fn person() -> impl Strategy<Value = Person> {
     let groups = select(vec![
         vec!["devs"],

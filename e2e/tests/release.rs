@@ -11,7 +11,7 @@ use queuewarden_e2e::assets::{self, Servers};
 use queuewarden_e2e::helm::{CHART, Helm, Version, kustomized, objects};
 
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-/// A replacement for queuewarden, which would take minutes to pack.
+/// A stand-in for queuewarden, which would take minutes to pack.
 const PROGRAM: &str = "#!/bin/sh\necho plugin \"$@\"\n";
 
 /// What a release has a program for.
@@ -56,7 +56,7 @@ fn text(files: &BTreeMap<String, Vec<u8>>, name: &str) -> Result<String> {
 }
 
 #[tokio::test]
-async fn a_release_is_the_same_whenever_it_is_made() -> Result<()> {
+async fn release_is_reproducible() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let files = make(folder.path(), "one", "")?;
     ensure!(files == make(folder.path(), "two", "")?, "two runs have made different files");
@@ -135,9 +135,9 @@ fn krew_installs_the_plugin() -> Result<()> {
     Ok(())
 }
 
-/// The wrapper of the GitHub action and of the hook for pre-commit.
+/// The wrapper of the GitHub action and of the pre-commit hook.
 #[test]
-fn the_released_program_is_downloaded_once_and_verified() -> Result<()> {
+fn released_program_is_downloaded_once_and_verified() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let release = format!("releases/v{}", env!("CARGO_PKG_VERSION"));
     fs::create_dir_all(folder.path().join("releases"))?;

@@ -1,5 +1,5 @@
-//! Tests what `queuewarden report` shows of a real cluster: changes with their authors, and what its reader
-//! may not read.
+//! Tests the output of `queuewarden report` for a real cluster: changes with their authors, and data that its
+//! reader may not read.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::cli::{ask, asker};
 use crate::operator::{configure, grant};
 
-/// Returns whether a user submits by a start at this queue.
+/// Returns whether a start at this queue lets a user submit.
 fn starts_at(report: &Value, user: &str, queue: &str) -> Option<bool> {
     let number = |list: &Value, is: &dyn Fn(&Value) -> bool| list.as_array()?.iter().position(is);
     let subject = number(&report["subjects"], &|subject| subject["name"] == user)?;
@@ -42,7 +42,7 @@ async fn what_may_not_be_read_is_named() -> Result<()> {
                 .contains("origins are places in the ConfigMaps: cannot read the objects of kind QueueAcl: "),
             "{notes}"
         );
-        // The page has it, too, because nobody sees the messages in a forwarded file.
+        // The page also contains them, because the messages are lost when the file is forwarded.
         let notes = data["notes"].to_string();
         for missing in ["objects of kind QueueAcl", "objects of kind AdmissionPolicy", "the YuniKornConfig"] {
             ensure!(notes.contains(missing), "{missing}: {notes}");
@@ -58,7 +58,7 @@ async fn what_may_not_be_read_is_named() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_change_has_its_location_and_its_author() -> Result<()> {
+async fn report_shows_location_and_author_of_changes() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Runs the commands of the runbooks in an installation: of each page every command that needs no kubelet.
+//! Runs the commands of the runbooks in an installation: of each page, every command that needs no kubelet.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::conditions::is_true;
@@ -23,13 +23,13 @@ fn needs_kubelet(command: &str) -> bool {
 }
 
 #[tokio::test]
-async fn their_commands_are_answered() -> Result<()> {
+async fn runbook_commands_succeed() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
         let (_operator, _endpoints) = installed(cluster).await?;
-        // One of the pages lists who may; an empty list is an answer, but no success.
+        // One of the pages lists who has permission; an empty list is an answer, but not a success.
         grant(cluster, "root", "root", "submit: {users: [sue]}").await?;
         cluster.wait_for(Kind::QueueAcl, "root", is_true("Ready"), PATIENCE).await?;
         let folder = desk()?;

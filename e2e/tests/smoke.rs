@@ -1,4 +1,4 @@
-//! Tests the test cluster itself: without these tests, a green end-to-end test proves nothing.
+//! Tests the test cluster itself, without which a green end-to-end test would prove nothing.
 
 use std::fs;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ async fn a_closed_root_rejects_and_a_grant_allows() -> Result<()> {
 }
 
 #[tokio::test]
-async fn each_test_begins_with_the_base() -> Result<()> {
+async fn each_test_starts_with_the_base() -> Result<()> {
     for _ in 0..2 {
         TestCluster::with(async |cluster| {
             ensure!(cluster.config_map(yunikorn::CONFIGS).await?.is_none());
@@ -55,7 +55,7 @@ async fn each_test_begins_with_the_base() -> Result<()> {
 }
 
 #[tokio::test]
-async fn yunikorns_webhook_refuses_a_text_that_does_not_validate() -> Result<()> {
+async fn yunikorns_webhook_refuses_an_invalid_text() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::AdmissionProcess])? {
             return Ok(());
@@ -80,7 +80,7 @@ async fn yunikorns_webhook_refuses_a_text_that_does_not_validate() -> Result<()>
 }
 
 #[tokio::test]
-async fn the_scheduler_can_be_killed_paused_and_restarted() -> Result<()> {
+async fn scheduler_can_be_killed_paused_and_restarted() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::SchedulerProcess])? {
             return Ok(());
@@ -99,7 +99,7 @@ async fn the_scheduler_can_be_killed_paused_and_restarted() -> Result<()> {
         cluster.scheduler()?.resume()?;
         cluster.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
 
-        // Two spaces pass YuniKorn's validator and stop its scheduler at the next start.
+        // Two spaces pass YuniKorn's validator and prevent its scheduler from starting the next time.
         cluster.set_configs(&granting("alice  devs")).await?;
         cluster.scheduler()?.kill()?;
         cluster.scheduler()?.start()?;
@@ -112,7 +112,7 @@ async fn the_scheduler_can_be_killed_paused_and_restarted() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_api_server_can_be_killed_and_restarted() -> Result<()> {
+async fn api_server_can_be_killed_and_restarted() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::ApiServerProcess])? {
             return Ok(());
@@ -154,7 +154,7 @@ async fn every_write_is_in_the_audit_log() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_controllers_pods_carry_its_creators_name() -> Result<()> {
+async fn controllers_pods_name_its_creator() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::AdmissionProcess, Capability::ControllerManager])? {
             return Ok(());
@@ -203,13 +203,13 @@ async fn the_operators_account_has_the_shipped_rights_and_no_more() -> Result<()
 }
 
 /// A configuration that one version accepts and another refuses: a queue after one named `root` has wider
-/// limits than that.
+/// limits than that one.
 const APART: &str = "{partitions: [{name: default, queues: [{name: root, queues: [
     {name: a, queues: [{name: root, limits: [{limit: x, users: [sue], maxapplications: 1}]}]},
     {name: b, limits: [{limit: x, users: [sue], maxapplications: 2}]}]}]}]}\n";
 
 #[tokio::test]
-async fn yunikorn_and_kubernetes_have_the_versions_of_the_module_files() -> Result<()> {
+async fn yunikorn_and_kubernetes_match_the_module_files() -> Result<()> {
     let accepts = |version| verdict(APART, &[], version).validates.is_ok();
     ensure!(accepts(Version::V1_8) != accepts(Version::V1_9), "the versions do not differ");
     TestCluster::with(async |cluster| {
@@ -259,7 +259,7 @@ fn row((version, line): (Version, &str)) -> Result<String> {
 
 /// Writes the table when `UPDATE` is set.
 #[test]
-fn the_page_has_the_versions_that_are_run() -> Result<()> {
+fn versions_page_is_up_to_date() -> Result<()> {
     let mut lines = KUBERNETES_LINES;
     lines.sort_unstable();
     for (variable, versions) in [
@@ -289,7 +289,7 @@ fn the_page_has_the_versions_that_are_run() -> Result<()> {
 }
 
 #[test]
-fn the_operators_binary_is_built() -> Result<()> {
+fn operator_binary_is_built() -> Result<()> {
     let binary = queuewarden_e2e::assets::operator()?;
     ensure!(binary.is_file() && binary.ends_with("queuewarden"), "{}", binary.display());
     Ok(())

@@ -43,8 +43,8 @@ async fn create(cluster: &TestCluster, user: &str, object: &Value) -> Result<Str
         .await
 }
 
-/// Starts an operator for which `sue` may submit to root.prod, and `bob` may not, which the webhook reports
-/// at once.
+/// Starts an operator where `sue` may submit to root.prod, and `bob` may not, which the webhook reports at
+/// once.
 async fn denying(cluster: &TestCluster) -> Result<(Operator<'_>, Endpoints)> {
     cluster.install().await?;
     cluster.apply_file("manifests/submission/rbac.yaml").await?;
@@ -66,7 +66,7 @@ async fn denying(cluster: &TestCluster) -> Result<(Operator<'_>, Endpoints)> {
 }
 
 #[tokio::test]
-async fn who_may_not_submit_reads_why_at_once_and_who_may_is_scheduled() -> Result<()> {
+async fn forbidden_submission_is_explained_and_allowed_one_is_scheduled() -> Result<()> {
     TestCluster::with(async |cluster| {
         let needed =
             [Capability::OperatorProcess, Capability::AdmissionProcess, Capability::ControllerManager];
@@ -108,7 +108,7 @@ async fn who_may_not_submit_reads_why_at_once_and_who_may_is_scheduled() -> Resu
         let log = operator.log().await?;
         ensure!(log.contains("queuewarden::audit") && log.contains("bobs-job"), "{log}");
 
-        // Without queuewarden everything continues: YuniKorn decides, as it always does.
+        // Without queuewarden everything continues: YuniKorn decides, as always.
         operator.kill().await?;
         create(cluster, "bob", &workload("Pod", "bobs-later")).await?;
         let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);

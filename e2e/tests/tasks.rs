@@ -1,5 +1,5 @@
-//! Runs the commands of docs/tasks.md on a real cluster: three at most for each task, with the exit codes
-//! and the output that the page gives, and with the effect on the real scheduler; then the way back.
+//! Runs the commands of docs/tasks.md on a real cluster, at most three for each task, and checks the exit
+//! codes and the output on the page, the effect on the real scheduler, and the way back.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use crate::installation::installed;
 use crate::operator::{acl, grant};
 use crate::pages::root;
 
-/// A user with a group who is let into `root.prod`, or rejected.
+/// A user with a group who is admitted to `root.prod`, or rejected.
 type Pod = (&'static str, &'static str, bool);
 
-/// A task: its title on the page, and what becomes of pods after it, and after its way back.
+/// A task: its title on the page, and the outcome for pods after it, and after undoing it.
 struct Task {
     title: &'static str,
     pods: &'static [Pod],
@@ -57,7 +57,7 @@ const TASKS: [Task; 10] = [
     Task::asking("Find out what is wrong", &[]),
 ];
 
-/// A tree with ACLs, and the same with an ACL that has one space too many.
+/// A tree with ACLs, and the same tree with an ACL that has an extra space.
 const QUEUES: &str = "\
 partitions:
   - name: default
@@ -69,7 +69,7 @@ partitions:
 ";
 
 #[tokio::test]
-async fn ten_tasks_take_three_commands_each_at_most() -> Result<()> {
+async fn ten_tasks_take_at_most_three_commands_each() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -139,7 +139,7 @@ fn blocks<'t>(text: &'t str, language: &str) -> Vec<Vec<&'t str>> {
     inside.map(|(block, _)| block.lines().collect()).collect()
 }
 
-/// Joins the words of a text, because columns are as wide as their widest cell.
+/// Joins the words of a text, because column widths depend on their widest cell.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,5 +1,5 @@
-//! Tests that an upgrade changes nothing: objects stay ready, and in `YuniKorn`'s configuration not one byte
-//! changes.
+//! Tests that an upgrade changes nothing: objects stay ready, and not a single byte of `YuniKorn`'s
+//! configuration changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::operator::output_writes;
 
 /// A folder for each version.
 const VERSIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/upgrade");
-/// The objects that a version is recorded with.
+/// The objects used for recording a version.
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/quickstart");
 /// The scheduler's address in those objects.
 const SCHEDULER: &str = "http://yunikorn-service.yunikorn:9080";
@@ -75,10 +75,10 @@ async fn upgrade(cluster: &TestCluster, folder: &Path) -> Result<()> {
     let mut after = State::of(cluster).await?;
     after.forget_what_is_new(&before);
     ensure!(after == before, "before:\n{before:#?}\nafter:\n{after:#?}");
-    // A new leader moves the epoch, so that no late write of the one before is accepted.
+    // A new leader changes the epoch, so that no late write of the previous one is accepted.
     ensure!(output_writes(cluster, mark)? == 1, "{:?}", cluster.audit()?.since(mark)?);
 
-    // It works all the same, and continues where the other one stopped.
+    // It works nevertheless, and continues where the other one stopped.
     cluster.apply_text(GRANT, "somebody").await?;
     cluster.wait_for(Kind::QueueAcl, "after-the-upgrade", is_true("Ready"), PATIENCE).await?;
     ensure!(output_writes(cluster, mark)? == 2, "{:?}", cluster.audit()?.since(mark)?);
@@ -94,9 +94,9 @@ const GRANT: &str = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetad
 /// The state that an upgrade must not change.
 #[derive(Debug, PartialEq)]
 struct State {
-    /// The output with its annotations, the epoch and the number of objects aside.
+    /// The output with its annotations, except the epoch and the number of objects.
     output: (BTreeMap<String, String>, BTreeMap<String, String>),
-    /// The status of each object, times of its conditions included.
+    /// The status of each object, including the times of its conditions.
     statuses: BTreeMap<String, Value>,
 }
 
@@ -117,7 +117,7 @@ impl State {
     }
 
     /// Removes the fields of a status, the types of conditions, and the warnings after a message that the
-    /// version before did not have.
+    /// previous version did not have.
     fn forget_what_is_new(&mut self, before: &Self) {
         for (name, status) in &mut self.statuses {
             let had = before.statuses.get(name).and_then(Value::as_object);
@@ -139,7 +139,7 @@ impl State {
     }
 }
 
-/// Cuts the warnings off a condition's message, if the rest is unchanged.
+/// Removes the warnings from a condition's message, if the rest is unchanged.
 fn without_warnings(condition: &mut Value, before: Option<&Value>) {
     let mut before = before.and_then(Value::as_array).into_iter().flatten();
     let Some(old) = before.find(|old| old["type"] == condition["type"]).map(|old| &old["message"]) else {
@@ -162,7 +162,7 @@ fn text_of(left: &Left) -> String {
     output.and_then(|map| map.data.as_ref()?.get("queues.yaml").cloned()).unwrap_or_default()
 }
 
-/// Restores the objects as the version before had written them, each in the name of its writer.
+/// Restores the objects as the previous version had written them, each under the name of its writer.
 async fn bring_back(cluster: &TestCluster, left: &Left) -> Result<()> {
     let maps: Api<ConfigMap> = Api::namespaced(cluster.client()?, yunikorn::NAMESPACE);
     for map in &left.config_maps {
@@ -179,12 +179,12 @@ async fn bring_back(cluster: &TestCluster, left: &Left) -> Result<()> {
         for object in objects {
             api.create(&PostParams::default(), object).await?;
             let mut status = json!({"status": object.data.get("status")});
-            // The status records which object the operator writes; here that is another one.
+            // The status records which object the operator writes, which is a different one here.
             if let Some(uid) = status.pointer_mut("/status/output/uid") {
                 let output = maps.get(yunikorn::CONFIGS).await?;
                 *uid = json!(output.uid().context("the output has no uid")?);
             }
-            // It also records the scheduler's version; queuewarden is upgraded, and the scheduler is not.
+            // It also records the scheduler's version; only queuewarden is upgraded, not the scheduler.
             if let Some(found) = status.pointer_mut("/status/version") {
                 let version = yunikorn::version()?;
                 found["reported"] = json!(assets::release(version)?);
@@ -243,7 +243,7 @@ async fn record_what_this_version_leaves() -> Result<()> {
     .await
 }
 
-/// Returns metadata without the fields that belong to one cluster alone.
+/// Returns metadata without the fields that are specific to one cluster.
 fn bare(metadata: &ObjectMeta) -> ObjectMeta {
     ObjectMeta {
         name: metadata.name.clone(),

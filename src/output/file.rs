@@ -34,8 +34,8 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     file.write_all(content)?;
     file.as_file().sync_all()?;
     file.persist(&target).map_err(|error| error.error)?;
-    // The rename is on disk only after the folder is.
-    File::open(folder)?.sync_all()
+    // The rename is on disk only after the folder is. Windows opens no folders.
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
 /// Writes files into a folder, which is created if it does not exist.

@@ -4,9 +4,11 @@
 //! service, and the accounts of the scheduler's container. Then the question cannot be decided, unless an
 //! option names another source.
 
+#[cfg(unix)]
 use std::ffi::CString;
 use std::path::PathBuf;
 
+#[cfg(unix)]
 use nix::unistd::{Gid, Group, User, getgrouplist};
 
 use super::configuration::Configuration;
@@ -151,6 +153,7 @@ pub fn unresolved(why: &str) -> Failure {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OsAccounts;
 
+#[cfg(unix)]
 impl Accounts for OsAccounts {
     fn group_ids(&self, user: &str) -> Result<(String, Vec<String>), String> {
         let account = match User::from_name(user) {
@@ -170,7 +173,19 @@ impl Accounts for OsAccounts {
     }
 }
 
-#[cfg(test)]
+/// Windows names its groups by other numbers than the scheduler's container.
+#[cfg(not(unix))]
+impl Accounts for OsAccounts {
+    fn group_ids(&self, user: &str) -> Result<(String, Vec<String>), String> {
+        Err(format!("user: lookup username {user}: this system has no accounts like the scheduler's"))
+    }
+
+    fn group_name(&self, _: &str) -> Option<String> {
+        None
+    }
+}
+
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 

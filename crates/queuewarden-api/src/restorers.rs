@@ -13,8 +13,8 @@ const KUBECTL_CLIENT: &str = "kubectl-client-side-apply";
 /// The operation of server-side apply.
 const APPLY: &str = "Apply";
 
-/// Names the programs that restore an object's previous state: GitOps tools, recognized by their annotations,
-/// labels and field managers; otherwise Helm; otherwise programs that applied the object.
+/// Names the programs that restore an object's previous state: tools of Git workflows, recognized by their
+/// annotations, labels and field managers; otherwise Helm; otherwise programs that applied the object.
 pub fn restorers(meta: &ObjectMeta) -> Vec<String> {
     let label = |key: &str| meta.labels.as_ref().and_then(|labels| labels.get(key)).map(String::as_str);
     let note = |key: &str| meta.annotations.as_ref().and_then(|notes| notes.get(key)).map(String::as_str);

@@ -49,7 +49,7 @@ impl CallError {
     }
 
     /// Returns whether the request was certainly not carried out. A status of 500 or more leaves it unknown,
-    /// because it may come from a server that no longer knows what it stored.
+    /// because it may come from a server that has lost track of the write.
     pub fn is_definite(&self) -> bool {
         matches!(self, Self::Refused { code: 400..=407 | 409..=499, .. })
     }

@@ -1,4 +1,4 @@
-//! The findings of an import of access rules: one code each, with its meaning, reason and remedy.
+//! The findings of an import of access rules. Each has a code with its meaning, reason and remedy.
 //!
 //! The codes of [`yunikorn::application::codes`] cover the text of a single ACL. An error stops the import.
 //! Some errors can be acknowledged (`--accept CODE`) and become warnings; their text says so.
@@ -30,7 +30,7 @@ go_compat::codes! {
     ///
     /// Queue names match [`yunikorn::queue::QUEUE_NAME`]. Rename the queue before importing it. A dot in the
     /// name of a queue of the capacity scheduler cannot be acknowledged, because Hadoop takes its path for
-    /// that of a different queue.
+    /// another queue's.
     pub const QUEUE_NAME: Code = Code::new(7506, "import-queue-name");
     /// Queues whose names differ only in case. **Error**; acknowledged, the first is imported, and the others
     /// and all queues below them are skipped.
@@ -86,7 +86,7 @@ go_compat::codes! {
     /// default is nobody. An empty value also leaves the default in place. Write a space to give the right to
     /// no one.
     pub const ROOT_OPEN: Code = Code::new(7518, "import-root-open");
-    /// A variable that is defined neither in the files nor with `-D`. **Error** in a list of queues.
+    /// A variable that is not defined in the files or with `-D`. **Error** in a list of queues.
     ///
     /// Hadoop reads the Java system properties and the environment of its own process, which are not known
     /// here. An undefined variable stays as written, or gets the default in `${env.NAME:-default}`. Define it
@@ -103,10 +103,10 @@ go_compat::codes! {
     /// Fair scheduler: the ACL is cut at a `<![CDATA[…]]>`. Hadoop reads only the first part.
     pub const CUT: Code = Code::new(7524, "import-cut");
 
-    /// A name is mapped to one that may also belong to another user or group of the source, which no ACL
-    /// names. If that one exists, its access is wider.
+    /// A name is mapped to the name of another user or group that may exist in the source without being in an
+    /// ACL. If it exists, its access is wider.
     ///
-    /// If it does not exist, declare that in the name map with `NAME=`, which omits the name, or acknowledge
+    /// If it does not exist, declare this in the name map with `NAME=`, which omits the name, or acknowledge
     /// the finding.
     pub const NAME_TAKEN: Code = Code::new(7525, "import-name-taken");
     /// An ACL of applications, which belongs to no queue: `mapreduce.job.acl-view-job`,
@@ -129,7 +129,7 @@ go_compat::codes! {
     /// Spark admits every user who has not logged in, regardless of its ACLs. In queuewarden's answers the
     /// ACLs take effect.
     pub const SPARK_PAGES_OPEN: Code = Code::new(7529, "import-spark-pages-open");
-    /// A name that contains a space in one of Spark's lists, in which only commas separate names.
+    /// A name that contains a space in one of Spark's lists, which are only split at commas.
     ///
     /// `alice dev` is one name in Spark, but a user and a group in YARN. Write users and groups in separate
     /// settings, separated by commas.
@@ -137,8 +137,8 @@ go_compat::codes! {
     /// An authorizer other than YARN's own (`yarn.authorization-provider`), such as Ranger's plugin.
     /// **Error**; acknowledged, the ACLs are imported as if YARN used its own authorizer.
     ///
-    /// It decides in place of the ACLs in the file, or together with them, so the import would allow what it
-    /// denies and lose what it grants. Add both to the file first.
+    /// It decides in place of the ACLs in the file, or together with them, so the import would ignore its
+    /// denials and lose its grants. Add both to the file first.
     pub const OTHER_AUTHORIZER: Code = Code::new(7531, "import-other-authorizer");
     /// A scheduler that does not read this file (`yarn.resourcemanager.scheduler.class`). **Error**;
     /// acknowledged, the file is imported. For the fair scheduler it is a warning if the setting is absent.

@@ -39,7 +39,7 @@ pub const MAX_DEPTH: usize = 100;
 /// A range in one of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location {
-    /// The index of the file, in the order in which the files were given.
+    /// The index of the file, in the given order.
     pub file: usize,
     /// The range in its text, in bytes.
     pub span: Span,

@@ -1,4 +1,4 @@
-//! Maps the names of users and groups in the source to those in Kubernetes.
+//! Maps the names of users and groups in the source to their names in Kubernetes.
 //!
 //! A map consists of a template, such as `oidc:{u}`, and of pairs from a file, which take precedence. Without
 //! either, a name stays as it is.

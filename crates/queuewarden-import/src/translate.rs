@@ -1,7 +1,7 @@
 //! Translates the source's queues for `YuniKorn`, with the parts of their ACLs that it can represent, and
 //! reports the rest.
 //!
-//! Nothing is added: each name in an ACL is mapped, or omitted for a reason. The reasons are recorded to
+//! Nothing is added. Names in an ACL are either mapped or omitted for a reason. The reasons are recorded to
 //! explain differences.
 
 use std::collections::HashMap;
@@ -45,7 +45,7 @@ pub struct Target {
     pub acls: ByRight<Acl>,
 }
 
-/// Where an entry comes from.
+/// The origin of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Came {
     pub(super) from: Subject,
@@ -175,7 +175,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Returns the names that can be translated, each with its origin, and those that cannot.
+    /// Returns the translated names with their origins, and the names that cannot be translated.
     fn names(&mut self, setting: &Setting) -> (Vec<Carried>, Vec<(Subject, Code)>) {
         if setting.acl.is_everyone() {
             return (vec![(Subject::Everyone, Subject::Everyone)], Vec::new());
@@ -195,7 +195,7 @@ impl Translator<'_> {
         (carried, lost)
     }
 
-    /// Returns the name in `YuniKorn`, or why it has none.
+    /// Returns the name in `YuniKorn`, or why there is no such name.
     fn name(&self, list: List, name: &str) -> Result<String, Diagnostic> {
         let unheld = |to: &str, how: &str| {
             let why = || format!("{how} {}, which YuniKorn's ACLs cannot hold", quoted(to));

@@ -64,7 +64,7 @@ pub(super) fn retry_at(at: Timestamp, times: u32) -> Timestamp {
     at.checked_add(doubled(FIRST_DELAY, times, LONGEST_DELAY)).unwrap_or(at)
 }
 
-/// Returns when the contention at `now` ends if no more edits follow; `None` if there is none.
+/// Returns when the contention at `now` ends if no more edits follow; `None` without a contention.
 pub(super) fn contended_until(repairs: &[Timestamp], now: Timestamp) -> Option<Timestamp> {
     if recent(repairs, now).count() < BURST {
         return None;

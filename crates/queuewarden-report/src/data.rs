@@ -36,10 +36,10 @@ pub struct Report {
     pub queues: Vec<ReportQueue>,
     /// The places where entries are written: objects, and lines of texts.
     pub origins: Vec<Origin>,
-    /// Rights, by the queues where they start. A subject has a right on a queue if one of its own `starts`,
-    /// or one of everyone's, reaches the queue. The start that applies is the one with the highest queue
-    /// number; if the subject's own and everyone's have the same number, the subject's own. Subjects without
-    /// starts are not listed.
+    /// Rights, by the queues where they start. A subject has a right on a queue if one of its `starts`, or
+    /// one of everyone's, reaches the queue. The start that applies is the one with the highest queue number;
+    /// if the subject's own and everyone's have the same number, the subject's own. Subjects without starts
+    /// are not listed.
     pub rights: Vec<ReportRight>,
     /// Errors, and entries without effect: errors first, then in the order of the queues.
     pub findings: Vec<Finding>,

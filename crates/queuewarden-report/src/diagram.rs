@@ -1,5 +1,5 @@
-//! Draws the tree for Mermaid (which GitHub, GitLab and many wikis show) and for Graphviz: each queue with
-//! its own ACLs, and its child queues.
+//! Draws the tree for Mermaid (which GitHub, GitLab and many wikis show) and for Graphviz, with the ACLs and
+//! the child queues of each queue.
 //!
 //! A queue's box shows only its own grants; inherited ones are in the boxes above. Long lists are truncated,
 //! because a box with hundreds of names is unreadable. CSV and JSON contain all names.

@@ -2,7 +2,7 @@
 //!
 //! `page/` holds the parts; `index.html` has a placeholder for each. The data is JSON in a script element
 //! that browsers do not run. Nothing in the data can end that element, because `<`, `>` and `&` are escaped
-//! as JSON allows. A policy lists the hashes of our own script and style, so a browser runs nothing else.
+//! as JSON allows. A policy lists the hashes of the page's script and style, so a browser runs nothing else.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

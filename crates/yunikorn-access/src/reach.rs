@@ -45,7 +45,7 @@ impl<'t> GrantingEntry<'t> {
         named.granting_entry(right, id, &identity.user, &identity.groups)
     }
 
-    /// Returns the same for an alias, or a subject with only a known name ([`Subject::identity`]).
+    /// Returns the same for an alias, or a subject known only by name ([`Subject::identity`]).
     pub fn of_name(tree: &'t Tree, right: Right, id: QueueId, name: Match<'_>) -> Option<Self> {
         tree.named().granting_entry_of(right, id, name)
     }

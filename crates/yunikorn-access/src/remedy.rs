@@ -222,7 +222,7 @@ fn serves(right: Right, node: &Node) -> bool {
     right != Right::Submit || node.is_leaf
 }
 
-/// Returns the queue that is most similar to a path, if the right is useful there.
+/// Returns, of the queues where the right is useful, the one most similar to a path.
 fn near(tree: &Tree, right: Right, path: &str) -> Option<QueueId> {
     let candidates = tree.queues().filter(|(_, node)| serves(right, node));
     tree.find_exact(nearest(candidates.map(|(_, node)| node.path.as_str()), path)?)

@@ -2,7 +2,7 @@
 //! Hadoop's Java.
 //!
 //! Rounds of all three alternate, so that other load on the machine affects each of them equally, and only
-//! the fastest round of each figure is used. Prints a table in Markdown. The inputs are those of the
+//! the fastest round of each figure is used. Prints a table in Markdown. The inputs are the same as in the
 //! criterion benchmarks (`benches/inputs/mod.rs`).
 
 #[path = "../../../benches/inputs/mod.rs"]
@@ -20,10 +20,10 @@ use serde_json::json;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Nanoseconds by the name of the measurement.
+/// Nanoseconds by name of the measurement.
 type Figures = BTreeMap<String, f64>;
 
-/// Rounds per program. More of them change nothing, and each takes about a minute.
+/// Number of rounds per program. More rounds do not change the result, and each takes about a minute.
 const ROUNDS: usize = 3;
 
 fn main() -> Result<()> {

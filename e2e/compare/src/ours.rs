@@ -1,4 +1,4 @@
-//! Measures the same of queuewarden, under the same names.
+//! Measures the same operations of queuewarden, under the same names.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use yunikorn_access::{GrantingEntry, Tree, who_can};
 
 use super::{Figures, inputs};
 
-/// Shortest duration of a round of one measurement; the fastest of several rounds counts.
+/// Shortest duration of a round of one measurement; the fastest of several rounds is used.
 const ROUND: Duration = Duration::from_millis(100);
 const ROUNDS: usize = 5;
 
@@ -90,7 +90,7 @@ fn decisions(figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// Measures the nanoseconds of one call of `work`, which returns whether all went well.
+/// Measures the nanoseconds of one call of `work`, which returns whether it succeeded.
 fn measure(figures: &mut Figures, name: &str, work: impl Fn() -> bool) -> Result<()> {
     ensure!(work(), "{name}: another answer");
     let mut calls = 1_u32;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Figures, inputs};
 
-/// One line: the measurement, its name here and in the other programs, and how many times faster than Go it
+/// One line: the measurement, its name here and in the other programs, and how many times as fast as Go it
 /// should be.
 struct Row {
     what: String,
@@ -19,7 +19,7 @@ impl Row {
     }
 }
 
-/// Returns the whole table; a goal that is not met is marked.
+/// Returns the whole table; missed goals are marked.
 pub(super) fn table(ours: &Figures, go: &Figures, java: &Figures) -> String {
     let mut text = "| | queuewarden | YuniKorn (Go) | Hadoop (Java) | ratio to Go | goal |\n\
                     |---|---:|---:|---:|---:|---|\n"

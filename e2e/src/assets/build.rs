@@ -37,8 +37,8 @@ pub(super) fn go_build(what: &str, module: &Path, args: &[&str]) -> Result<PathB
     })
 }
 
-/// Builds a Maven project: its classes, and the jars they need. It runs single goals, because the life
-/// cycle's other plugins have nothing to do here.
+/// Builds a Maven project: its classes, and the jars they need. It runs single goals, because the other
+/// plugins of the life cycle are not needed here.
 pub(super) fn maven_build(what: &str, project: &Path) -> Result<PathBuf> {
     let args = ["--batch-mode", "--quiet", "compiler:compile", "dependency:copy-dependencies"];
     build(what, project, &args, |building| {
@@ -49,9 +49,9 @@ pub(super) fn maven_build(what: &str, project: &Path) -> Result<PathBuf> {
     })
 }
 
-/// Makes a copy of a Node project, with the packages that its lock file names.
+/// Makes a copy of a Node project, with the packages in its lock file.
 pub(super) fn npm_build(what: &str, project: &Path) -> Result<PathBuf> {
-    // Only our tests run anything that comes from the registry.
+    // Only our tests run code from the registry.
     let args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
     build(what, project, &args, |building| {
         announce(&format!("fetching the packages of {} with npm, once", project.display()));
@@ -82,8 +82,8 @@ fn run(command: &mut Command, wanted: &str) -> Result<()> {
     Ok(())
 }
 
-/// Builds `target/e2e/<what>-<hash>` from some sources, unless it exists. A file lock protects it, because
-/// test processes start together.
+/// Builds `target/e2e/<what>-<hash>` from the given sources, unless it exists. A file lock protects it,
+/// because test processes start together.
 fn build(
     what: &str,
     sources: &Path,
@@ -121,7 +121,7 @@ fn remove_older(root: &Path, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns hex digits of a hash over the files of some sources and the command.
+/// Returns the hex digits of a hash over the source files and the command.
 fn fingerprint(sources: &Path, args: &[&str]) -> Result<String> {
     let mut content = args.join("\n");
     for file in source_files(sources)? {

@@ -1,4 +1,4 @@
-//! Identifies the submitters of requests, for a scheduler with a history.
+//! Identifies the submitters of requests, in a scheduler with a history.
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -24,14 +24,14 @@ pub struct ClaimQuestion {
     pub force: bool,
 }
 
-/// The submitter of a request. After an error there is nothing else.
+/// The submitter of a request. After an error, the other fields are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdentityAnswer {
     /// The user.
     pub user: String,
     /// The groups.
     pub groups: Vec<String>,
-    /// The reason why there is no submitter.
+    /// Why there is no submitter.
     pub error: String,
 }
 

@@ -1,4 +1,4 @@
-//! Gets the admission controller's answer to a request, and the submitter that results.
+//! Gets the admission controller's answer to a request, and the resulting submitter.
 
 use std::collections::BTreeMap;
 
@@ -28,9 +28,9 @@ pub struct MutateQuestion {
     pub pod: PodFacts,
     /// The same before an update.
     pub old_pod: PodFacts,
-    /// Annotations of the namespace; `None` when it has not been seen.
+    /// Annotations of the namespace; `None` if it has not been seen.
     pub namespace_annotations: Option<BTreeMap<String, String>>,
-    /// Annotations of the pod's `PriorityClass`; `None` when it has not been seen.
+    /// Annotations of the pod's `PriorityClass`; `None` if it has not been seen.
     pub priority_class_annotations: Option<BTreeMap<String, String>>,
 }
 
@@ -58,7 +58,7 @@ pub struct MutateAnswer {
     pub allowed: bool,
     /// The reason for a refusal.
     pub message: String,
-    /// The JSON patch as it is sent, `null` for none.
+    /// The JSON patch as it is sent, which may be `null`.
     pub patch: Value,
     /// Labels with the patch.
     #[serde(deserialize_with = "null_is_none")]

@@ -33,9 +33,9 @@ fn the_model_decides_about_queues_as_yunikorn_does() -> Result<()> {
     })
 }
 
-/// Agreement about cases that all have the same answer would be worth little.
+/// Agreement on cases that all have the same answer would prove little.
 #[test]
-fn the_drawn_questions_have_every_answer() -> Result<()> {
+fn generated_questions_cover_every_answer() -> Result<()> {
     const ANSWERS: [&str; 12] = [
         "the submitacl of the queue",
         "the adminacl of the queue",
@@ -89,7 +89,7 @@ fn the_drawn_questions_have_every_answer() -> Result<()> {
 
 /// `tests/vectors/yunikorn-access.jsonl`, used by the unit tests.
 #[test]
-fn access_to_drawn_queues() -> Result<()> {
+fn access_to_generated_queues_is_recorded() -> Result<()> {
     let questions = recorded()?;
     let of = |(question, answer): (&AccessQuestion, &AccessAnswer)| {
         let asked = question.queries.iter().zip(&answer.decisions);
@@ -115,7 +115,7 @@ fn row(query: &AccessQuery, decision: &Decision) -> Value {
     json!({"user": query.subject.user, "groups": groups, "queue": query.queue, "nearest": nearest, "is": is})
 }
 
-/// Returns the tree that a scheduler runs after it has started with the text; `None` when it does not start.
+/// Returns the tree that a scheduler runs after it was started with the text; `None` if it does not start.
 pub(super) fn tree(text: &str, version: Version) -> Option<Tree> {
     let verdict = verdict(text, &[], version);
     if verdict.starts.is_err() {
@@ -164,7 +164,7 @@ impl Reported {
         let identity = Identity { user: query.subject.user.clone(), groups: groups.to_vec() };
         let located = tree.locate(&query.queue);
         let node = located.nearest().and_then(|id| tree.node(id));
-        // The oracle checks the ACLs of the nearest queue, also where that is a leaf.
+        // The oracle checks the ACLs of the nearest queue, even if it is a leaf.
         let queue = match (located, node) {
             (Located::BelowLeaf(_), Some(leaf)) => leaf.path.as_str(),
             _ => &query.queue,
@@ -221,7 +221,7 @@ fn children(depth: u32) -> BoxedStrategy<Vec<Value>> {
     ];
     let parent = prop_oneof![4 => Just(None), 1 => any::<bool>().prop_map(Some)];
     let below = prop_oneof![2 => Just(Vec::new()).boxed(), 3 => children(depth - 1)];
-    // Names that differ in case only are one queue twice, which no text may have.
+    // Names that differ only in case are the same queue twice, which no text may contain.
     btree_map(name, (acl(), acl(), parent, below), 0..4)
         .prop_map(|children| {
             let mut children: Vec<_> = children.into_iter().collect();
@@ -258,7 +258,7 @@ fn queue(name: &str, submit: &str, admin: &str, parent: Option<bool>, below: &[V
     Value::Object(fields.collect())
 }
 
-/// A path that a tree has or nearly has.
+/// A path that a tree contains or nearly contains.
 #[derive(Debug, Clone)]
 struct Path {
     queue: Choice,
@@ -272,7 +272,7 @@ enum Case {
     AsWritten,
     Upper,
     Lower,
-    /// With the letters beyond ASCII that Go lower-cases to `k` and `i`.
+    /// Includes the non-ASCII letters that Go lower-cases to `k` and `i`.
     Unicode,
 }
 

@@ -1,4 +1,4 @@
-//! Compares ACL strings: the names in force, by activation, and the texts that pass, by validation.
+//! Compares ACL strings: the names in force after activation, and the texts that validation accepts.
 
 use std::collections::BTreeSet;
 
@@ -66,16 +66,16 @@ pub(super) fn questions() -> impl Strategy<Value = AclQuestion> {
 }
 
 #[test]
-fn the_model_reads_acls_as_yunikorn_does() -> Result<()> {
+fn acls_are_parsed_as_in_yunikorn() -> Result<()> {
     agree_in_each(20_000, &questions(), |oracle, _, questions| {
         let answers = oracle.acl(questions)?;
         Ok(questions.iter().zip(&answers).map(|(question, answer)| difference(question, answer)).collect())
     })
 }
 
-/// Both of `YuniKorn`'s parsers accept the printed text, and it keeps its meaning.
+/// Both of `YuniKorn`'s parsers accept the printed text, which has the same meaning.
 #[test]
-fn yunikorn_reads_what_the_model_prints() -> Result<()> {
+fn printed_acls_are_accepted_by_yunikorn() -> Result<()> {
     agree_in_each(20_000, &acls(), |oracle, _, inputs| {
         let printed: Vec<Option<(Acl, String)>> = inputs
             .iter()

@@ -80,7 +80,7 @@ fn ask(
 }
 
 #[test]
-fn the_model_holds_the_keys_as_the_admission_controller_does() -> Result<()> {
+fn access_control_keys_match_the_admission_controller() -> Result<()> {
     agree_in_each(2_500, &(keys(), subjects()), |oracle, _, inputs| {
         let answers = ask(oracle, inputs.iter().cloned())?;
         let differences = inputs.iter().zip(answers).map(|((keys, subjects), answer)| {
@@ -112,7 +112,7 @@ fn hold(keys: &BTreeMap<String, String>, subjects: &[Subject]) -> AdmissionAnswe
 
 /// The admission controller reads the lists that the model writes, element by element.
 #[test]
-fn the_admission_controller_reads_the_lists_the_model_writes() -> Result<()> {
+fn written_lists_are_read_by_the_admission_controller() -> Result<()> {
     let element = prop_oneof![
         3 => prop::sample::select(&VALUES[..]).prop_map(str::to_owned),
         1 => "[a-c,^$ |*{}0-3]{0,6}",

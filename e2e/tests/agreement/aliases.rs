@@ -22,7 +22,7 @@ use super::{Draw, agree_in_each};
 /// The queues of each tree.
 const QUEUES: [&str; 4] = ["root", "root.a", "root.a.b", "root.c"];
 
-/// A tree, with the users and groups of each ACL, and identities that ask about one of the queues.
+/// A tree, the users and groups of each ACL, and identities that ask about one of the queues.
 #[derive(Debug, Clone)]
 struct Case {
     acls: Vec<(Vec<String>, Vec<String>)>,
@@ -30,7 +30,7 @@ struct Case {
 }
 
 #[test]
-fn real_names_are_decided_as_yunikorn_decides_their_aliases() -> Result<()> {
+fn real_names_have_the_access_of_their_aliases_in_yunikorn() -> Result<()> {
     agree_in_each(2_000, &case(), |oracle, version, cases| {
         let questions: Vec<AccessQuestion> = cases.iter().map(Case::question).collect();
         let answers = oracle.access(&questions)?;
@@ -54,7 +54,7 @@ fn real_names_are_decided_as_yunikorn_decides_their_aliases() -> Result<()> {
 }
 
 #[test]
-fn no_two_names_have_one_alias() -> Result<()> {
+fn distinct_names_have_distinct_aliases() -> Result<()> {
     let mut seen = HashSet::new();
     for number in 0..Draw::of(200_000)?.cases {
         let (kind, name) = match number % 4 {
@@ -74,12 +74,12 @@ impl Case {
     fn question(&self) -> AccessQuestion {
         let acl = |index: usize| {
             let (users, groups) = self.acls.get(index).cloned().unwrap_or_default();
-            // All names are drawn so that they can be granted.
+            // All names are generated so that they can be granted.
             alias::acl(&users, &groups).map(|(acl, _)| acl.canonical()).unwrap_or_default()
         };
         let queue = |name: &str, index: usize, below: Value| json!({"name": name, "submitacl": acl(index), "adminacl": acl(index + QUEUES.len()), "queues": below});
         let a = queue("a", 1, json!([queue("b", 2, json!([]))]));
-        // So that there is an alias in each tree.
+        // Ensures that there is an alias in each tree.
         let c = queue(
             "c",
             3,

@@ -12,9 +12,10 @@ use super::fixture::draw;
 use super::vectors::{self, yaml_questions};
 use super::{access, acl, config, identity, mutate, placement, placement_vectors, samples};
 
-/// Differences of one kind that are printed.
+/// Maximum number of printed differences of one kind.
 const SHOWN: usize = 3;
-/// Drawn inputs of the most frequent kinds; the others have a half of it. Together they are 100,000.
+/// Number of generated inputs of the most frequent kinds; the others have half of it. Together they are
+/// 100,000.
 const DRAWN: usize = 25_000;
 
 type Comparison = fn(&Both, &str) -> Result<()>;
@@ -55,7 +56,8 @@ const RECORDED: [(&str, Comparison); 14] = [
     }),
 ];
 
-/// Drawn inputs: 100,000 together. What is read without the core (patterns, YAML, admission) is not drawn.
+/// The generated inputs, 100,000 in total. Inputs that are read without the core (patterns, YAML, admission)
+/// are left out.
 const RANDOM: [(&str, Comparison); 6] = [
     ("drawn configurations", |both, kind| {
         both.compare(kind, &draw(DRAWN, &config::configuration())?, config::ask)
@@ -104,7 +106,7 @@ impl Both {
 
 #[test]
 #[ignore = "`just yunikorn-diff` runs it, with two versions"]
-fn two_versions() -> Result<()> {
+fn two_yunikorn_versions_are_compared() -> Result<()> {
     let version =
         |name: &str| std::env::var(name).with_context(|| format!("{name} names a release, as 1.9.0"));
     let both = Both {
@@ -115,11 +117,11 @@ fn two_versions() -> Result<()> {
 }
 
 #[test]
-fn vectors_of_yunikorn_are_all_compared() -> Result<()> {
+fn all_yunikorn_vectors_are_compared() -> Result<()> {
     let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors"))?;
     let names = folder.map(|file| Ok(file?.file_name().to_string_lossy().into_owned()));
     let files = names.collect::<Result<BTreeSet<String>>>()?;
-    // That of YARN has nothing of YuniKorn.
+    // The YARN fixture does not depend on YuniKorn.
     let compared = RECORDED.iter().map(|(name, _)| *name).chain(["yarn-acl.json"]);
     ensure!(files == compared.map(str::to_owned).collect(), "{files:?}");
     Ok(())

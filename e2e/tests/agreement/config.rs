@@ -21,18 +21,18 @@ const ACTIVE: &[&str] = &["default"];
 const AGAIN: usize = 200;
 
 #[test]
-fn the_model_decides_drawn_configurations_as_yunikorn_does() -> Result<()> {
+fn generated_configurations_match_yunikorn() -> Result<()> {
     agree_in_each(2_000, &configuration(), decide)
 }
 
 #[test]
-fn the_model_decides_damaged_samples_as_yunikorn_does() -> Result<()> {
+fn mutated_samples_match_yunikorn() -> Result<()> {
     agree_in_each(2_000, &damaged(), decide)
 }
 
-/// Limits of queues around some that are named `root`, which 1.8 and 1.9 hand down in different ways.
+/// Limits of queues around others that are named `root`, which 1.8 and 1.9 pass on in different ways.
 #[test]
-fn the_model_hands_limits_down_as_each_version_does() -> Result<()> {
+fn limits_are_inherited_as_in_each_version() -> Result<()> {
     agree_in_each(1_000, &limits_below_root(), decide)?;
     let texts = fixture::draw(1_000, &limits_below_root())?;
     let [old, new] = Version::PROVEN.map(|version| ask(Oracle::of(version)?, &texts));
@@ -58,9 +58,9 @@ fn limits_below_root() -> BoxedStrategy<String> {
         .boxed()
 }
 
-/// Agreement about texts that are all invalid would be worth little.
+/// Agreement on texts that are all invalid would prove little.
 #[test]
-fn the_drawn_configurations_are_of_every_kind() -> Result<()> {
+fn generated_configurations_cover_every_kind() -> Result<()> {
     let [mut syntax, mut invalid, mut hangs, mut refused, mut accepted] = [0_usize; 5];
     for answer in ask(Oracle::get()?, &fixture::draw(1_000, &configuration())?)? {
         match (answer.validate_error.as_str(), answer.reload_error.as_str()) {
@@ -118,7 +118,7 @@ fn difference(text: &str, answer: &ConfigAnswer, version: Version) -> Option<Str
             answer.panic
         ));
     }
-    // An invalid text has no checksum, and the empty one is replaced before it is hashed.
+    // An invalid text has no checksum, and an empty one is replaced before it is hashed.
     let hashed = answer.validate_error.is_empty() && !text.is_empty();
     (hashed && checksum(text) != answer.checksum).then(|| format!("{text}\n    the checksums differ"))
 }
@@ -128,9 +128,9 @@ pub(super) fn worded(refusal: &str) -> String {
     if refusal.starts_with("yaml: ") { "yaml".to_owned() } else { refusal.to_owned() }
 }
 
-/// `YuniKorn` names either of two wrong quantities, and the model the first by name.
+/// Of two invalid quantities, `YuniKorn` reports either, and the model the first by name.
 #[test]
-fn of_two_wrong_quantities_any_is_named() -> Result<()> {
+fn either_of_two_invalid_quantities_is_reported() -> Result<()> {
     let queue = "{name: a, resources: {max: {memory: x, vcore: 1K}}}";
     let text = format!("partitions: [{{name: default, queues: [{{name: root, queues: [{queue}]}}]}}]\n");
     let answers = ask(Oracle::get()?, &vec![text.clone(); AGAIN])?;
@@ -142,8 +142,8 @@ fn of_two_wrong_quantities_any_is_named() -> Result<()> {
     Ok(())
 }
 
-/// Mostly one of the first, sometimes one of the second: a text of many parts has to be right as a whole
-/// often enough. It is boxed, like all that follow, because their sum is more than a test's stack holds.
+/// Mostly one of the first, sometimes one of the second, because a text of many parts has to be valid as a
+/// whole often enough. It is boxed, like all that follow, because their total size exceeds a test's stack.
 fn mostly(right: &[&'static str], wrong: &[&'static str]) -> BoxedStrategy<String> {
     prop_oneof![
         40 => prop::sample::select(right.to_vec()),
@@ -284,11 +284,11 @@ fn queue_name() -> BoxedStrategy<String> {
             "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffff12345",
         ],
     );
-    // Mostly unlike their siblings; in any case a `q` and a `Q` are one queue.
+    // Mostly different from their siblings; in any case a `q` and a `Q` are one queue.
     prop_oneof![1 => named, 2 => "[qrQ][a-z]{2}"].boxed()
 }
 
-/// Generates lines of a queue, no key twice except by accident.
+/// Generates lines of a queue, with no key twice except by chance.
 fn properties(indent: usize, resources: bool) -> BoxedStrategy<String> {
     let acl = || {
         mostly(

@@ -8,7 +8,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
 
-/// Draws so many inputs, the same each time.
+/// Generates this many inputs, the same each time.
 pub(super) fn draw<S: Strategy>(count: usize, inputs: &S) -> Result<Vec<S::Value>> {
     let mut runner = TestRunner::deterministic();
     (0..count)
@@ -20,7 +20,7 @@ pub(super) fn draw<S: Strategy>(count: usize, inputs: &S) -> Result<Vec<S::Value
         .collect()
 }
 
-/// Compares a file in `tests/vectors` with these rows, one a line.
+/// Compares a file in `tests/vectors` with these rows, one per line.
 pub(super) fn hold(name: &str, rows: impl Iterator<Item = Value>) -> Result<()> {
     let path = format!("{}/../tests/vectors/{name}", env!("CARGO_MANIFEST_DIR"));
     let mut text = String::new();

@@ -14,7 +14,7 @@ use yunikorn::config::{self, flatten};
 use super::agree_in_each;
 
 #[test]
-fn the_model_merges_config_maps_as_the_shim_does() -> Result<()> {
+fn config_maps_are_merged_as_in_the_shim() -> Result<()> {
     agree_in_each(2_500, &(maps(), maps()), |oracle, _, inputs| {
         let questions: Vec<ConfigMaps> = inputs
             .iter()

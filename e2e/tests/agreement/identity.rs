@@ -1,4 +1,4 @@
-//! Compares the identities of requesters: the model's user cache and `YuniKorn`'s, over whole histories.
+//! Compares the identities of requesters in the model's and in `YuniKorn`'s user cache, over whole histories.
 
 use anyhow::{Result, ensure};
 use jiff::Timestamp;
@@ -71,7 +71,7 @@ pub(super) fn timeless(mut answers: Vec<IdentityAnswer>) -> Vec<IdentityAnswer> 
 }
 
 #[test]
-fn the_model_remembers_users_as_yunikorn_does() -> Result<()> {
+fn user_cache_matches_yunikorn() -> Result<()> {
     agree_in_each(2_000, &questions_drawn(), |oracle, version, questions| {
         let theirs = oracle.identity(questions)?;
         let differences = questions.iter().zip(theirs).map(|(question, theirs)| {
@@ -82,7 +82,7 @@ fn the_model_remembers_users_as_yunikorn_does() -> Result<()> {
     })
 }
 
-/// Returns a history that shows the rules one after another.
+/// Returns a history that demonstrates the rules one after another.
 fn reported() -> IdentityQuestion {
     let claims: [(&str, &[&str], bool); 19] = [
         ("alice", &[], false),
@@ -118,10 +118,10 @@ pub(super) fn recorded() -> Result<Vec<IdentityQuestion>> {
     Ok(questions)
 }
 
-/// The fixture of the unit tests: that history and some of these, always the same, with the answers of 1.8,
-/// whose clock never advances.
+/// The fixture of the unit tests: that history and some generated ones, always the same, with the answers of
+/// 1.8, whose clock never advances.
 #[test]
-fn the_fixture_is_what_yunikorn_answers() -> Result<()> {
+fn fixture_matches_yunikorn() -> Result<()> {
     let questions = recorded()?;
     let answers = Oracle::get()?.identity(&questions)?;
     let errors = answers.iter().flatten().filter(|answer| !answer.error.is_empty()).count();
@@ -133,9 +133,9 @@ fn the_fixture_is_what_yunikorn_answers() -> Result<()> {
     fixture::hold("yunikorn-user-cache.jsonl", rows)
 }
 
-/// The accounts of this machine, as Go's `os/user` finds them.
+/// The accounts of this machine, as found by Go's `os/user`.
 #[test]
-fn this_machines_accounts_are_resolved_as_yunikorn_resolves_them() -> Result<()> {
+fn local_accounts_are_resolved_as_in_yunikorn() -> Result<()> {
     let passwd = std::fs::read_to_string("/etc/passwd")?;
     let users = passwd.lines().filter_map(|line| line.split(':').next()).chain(["no-such-user-here"]);
     let questions: Vec<IdentityQuestion> = users

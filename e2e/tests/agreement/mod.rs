@@ -1,9 +1,10 @@
 //! Compares queuewarden's model of `YuniKorn` with `YuniKorn` itself on the same inputs, and its model of
 //! YARN with Hadoop itself.
 //!
-//! Each test draws random inputs, sends all of them to the oracle of each version of `YuniKorn`, and
-//! compares. `QUEUEWARDEN_E2E_CASES` is the number of inputs per test and version, `QUEUEWARDEN_E2E_SEED`
-//! draws the same inputs again; a failure names both, and the smallest input it could find.
+//! Each test generates random inputs, sends all of them to the oracle of each version of `YuniKorn`, and
+//! compares the answers. `QUEUEWARDEN_E2E_CASES` is the number of inputs per test and version, and
+//! `QUEUEWARDEN_E2E_SEED` generates the same inputs again. A failure reports both, and the smallest input it
+//! could find.
 
 mod access;
 mod acl;
@@ -37,7 +38,7 @@ use yunikorn::version::Version;
 
 pub(crate) const CASES: &str = "QUEUEWARDEN_E2E_CASES";
 pub(crate) const SEED: &str = "QUEUEWARDEN_E2E_SEED";
-/// Inputs drawn before the oracle is queried.
+/// Number of inputs generated before the oracle is queried.
 const BATCH: usize = 2_000;
 /// Most differences that are printed.
 const SHOWN: usize = 5;
@@ -46,14 +47,14 @@ const SHOWN: usize = 5;
 pub(crate) struct Draw {
     /// The number of inputs.
     pub(crate) cases: usize,
-    /// The seed that draws the same inputs again.
+    /// The seed that generates the same inputs again.
     pub(crate) seed: u64,
     /// The runner that draws the inputs.
     pub(crate) runner: TestRunner,
 }
 
 impl Draw {
-    /// Reads the environment; `usual` inputs if it sets no number.
+    /// Reads the environment, with `usual` as the default number of inputs.
     pub(crate) fn of(usual: usize) -> Result<Self> {
         let cases = number(CASES)?.map_or(Ok(usual), usize::try_from)?;
         let seed = number(SEED)?.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
@@ -125,7 +126,7 @@ where
     })
 }
 
-/// Shrinks an input for as long as it makes a difference.
+/// Shrinks an input as long as the answers differ.
 fn smallest<T>(tree: &mut T, compare: &impl Fn(&[T::Value]) -> Result<Vec<Option<String>>>) -> Result<String>
 where
     T: ValueTree,

@@ -1,5 +1,5 @@
-//! Compares requests for admission: the model's answer and the admission controller's, patch for patch, and
-//! the submitter that results.
+//! Compares admission requests: the model's answer and the admission controller's, patch for patch, and the
+//! resulting submitter.
 
 use std::collections::BTreeMap;
 
@@ -102,7 +102,7 @@ fn keys() -> impl Strategy<Value = Texts> {
     vec(key, 0..4).prop_map(|keys| texts(&keys))
 }
 
-/// Generates JSON, nearly always of the right shape, and then sometimes with a character too few or too many.
+/// Generates JSON, nearly always of the right shape, and then sometimes with a character removed or added.
 fn json_text() -> impl Strategy<Value = String> {
     let text = r#""([a-zé😀<&\x7f ]|\\["\\/bfnrt]|\\u00[0-9a-fA-F]{2}|\\u(d83d|DE00|2028)){0,4}""#;
     let scalar = prop_oneof![
@@ -285,7 +285,7 @@ fn deep() -> impl Strategy<Value = String> {
     })
 }
 
-/// Generates pods with odd values of `user.info`, whose requester may set any.
+/// Generates pods with odd values of `user.info`, whose requester may set any value.
 fn odd_user_infos() -> impl Strategy<Value = MutateQuestion> {
     let string =
         r#""([a\x1f\x7f\u{fffd}\u{d7ff}é]|\\u(d8|DC)[0-9a-f]{2}|\\u00[01][0-9a-f]|\\[nux"\\]){0,5}""#;
@@ -329,19 +329,19 @@ fn differences(
 }
 
 #[test]
-fn odd_user_infos_are_read_as_by_the_admission_controller() -> Result<()> {
+fn odd_user_infos_are_read_as_in_the_admission_controller() -> Result<()> {
     agree_in_each(2_500, &odd_user_infos(), differences)
 }
 
 #[test]
-fn the_model_answers_requests_as_the_admission_controller_does() -> Result<()> {
+fn admission_requests_match_the_admission_controller() -> Result<()> {
     agree_in_each(1_000, &questions(), differences)
 }
 
 /// The fixture of the unit tests: some of these requests, always the same, with the admission controller's
 /// answers.
 #[test]
-fn the_fixture_is_what_the_admission_controller_answers() -> Result<()> {
+fn fixture_matches_the_admission_controller() -> Result<()> {
     let questions = recorded()?;
     for (_, oracle) in oracles()? {
         let answers = oracle.mutate(&questions)?;

@@ -21,7 +21,7 @@ use super::access::tree;
 use super::{agree_in_each, fixture};
 
 #[test]
-fn the_model_places_drawn_applications_as_yunikorn_does() -> Result<()> {
+fn generated_applications_are_placed_as_in_yunikorn() -> Result<()> {
     agree_in_each(3_000, &question(), |oracle, version, questions| {
         let answers = oracle.access(questions)?;
         let both = questions.iter().zip(&answers);
@@ -29,9 +29,9 @@ fn the_model_places_drawn_applications_as_yunikorn_does() -> Result<()> {
     })
 }
 
-/// Agreement about applications that all end in the same way would be worth little.
+/// Agreement on applications that all end in the same way would prove little.
 #[test]
-fn the_drawn_applications_end_in_every_way() -> Result<()> {
+fn generated_applications_cover_every_outcome() -> Result<()> {
     const WAYS: [&str; 10] = [
         "placed in a queue that exists",
         "placed in a new queue",
@@ -128,8 +128,8 @@ fn difference(question: &AccessQuestion, answer: &AccessAnswer, version: Version
         .then(|| format!("{}\n    crashes: {crashed}, YuniKorn: {:?}", question.text, answer.panic))
 }
 
-/// Returns the decision about a user when the scheduler crashed and there are no answers: without a resolver,
-/// groups are the user's name.
+/// Returns the decision about a user if the scheduler crashed and there are no answers: without a resolver,
+/// the user's only group is their own name.
 fn unanswered(subject: &Subject) -> Decision {
     let known = !subject.user.is_empty() && (subject.groups.is_empty() || is_user(&subject.user));
     let groups = if subject.groups.is_empty() { vec![subject.user.clone()] } else { subject.groups.clone() };

@@ -38,7 +38,7 @@ struct Row {
     answer: Answer,
 }
 
-/// The answer; a field that does not hold is left out.
+/// The answer. Fields that are false are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Answer {

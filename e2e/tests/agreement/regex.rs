@@ -165,7 +165,7 @@ fn usual_patterns_match_as_in_go() -> Result<()> {
     compare(2_000, usual_patterns(), 2)
 }
 
-/// Compares with Go. Of the patterns that Go accepts, at most so many percent may be undecided.
+/// Compares with Go. Of the patterns that Go accepts, at most this percentage may be undecided.
 fn compare(cases: usize, patterns: impl Strategy<Value = String>, most_undecided: usize) -> Result<()> {
     let decided = Cell::new((0_usize, 0_usize));
     agree_in_each(cases, &(patterns, subjects()), |oracle, _, inputs| {

@@ -1,4 +1,4 @@
-//! Compares the configuration that queuewarden renders, as `YuniKorn` reads it: exactly one ACL is changed as
+//! Compares the configuration that queuewarden renders, as parsed by `YuniKorn`: exactly one ACL changes, as
 //! intended.
 
 use std::collections::BTreeMap;
@@ -23,10 +23,10 @@ use super::samples::texts;
 
 const GRANTED: &str = "sue devs";
 
-/// Samples that `YuniKorn` accepts, but in which queuewarden refuses to set the ACL of a queue, with the
-/// diagnostic's code.
+/// Samples that `YuniKorn` accepts, but where queuewarden refuses to set a queue's ACL, with the diagnostic's
+/// code.
 const REFUSED: [(&str, &str, &str); 2] = [
-    // The value to set is an anchor's, so it is the value of other queues, too.
+    // The value to set belongs to an anchor, so it is the value of other queues too.
     ("anchors-shared-acl.yaml", "root.north", "QW2004"),
     ("yunikorn/anchor-merge.yaml", "root", "QW2004"),
 ];
@@ -93,7 +93,7 @@ fn grants(name: &str, text: &str, before: &ConfigAnswer, version: Version) -> Re
         if let Some((.., code)) = refusal {
             ensure!(messages(&plan).any(|message| message.contains(code)), "{name}, {path}: {plan:#?}");
         }
-        // Setting one of several queues that share their lines would set them all: it is refused.
+        // Setting one of several queues that share their lines would set all of them, so it is refused.
         if settable(queue) && refusal.is_none() {
             cases.push(Case {
                 name: name.to_owned(),
@@ -161,7 +161,7 @@ fn entry<S, M>(name: &str, spec: S) -> Entry<S, M> {
     Entry { meta: Meta { name: name.into(), ..Meta::default() }, spec: Ok(spec), in_force: None }
 }
 
-/// Returns a queue's submit ACL in `YuniKorn`'s JSON, added if it is empty.
+/// Returns a queue's submit ACL in `YuniKorn`'s JSON, adding it if it is empty.
 fn submit_acl<'a>(config: &'a mut Value, path: &str) -> Option<&'a mut Value> {
     let partitions = config.get_mut("Partitions")?.as_array_mut()?;
     let mut level = partitions.iter_mut().find(|partition| partition["Name"] == "default")?;

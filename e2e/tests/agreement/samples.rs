@@ -1,4 +1,4 @@
-//! Compares configurations as people write them: `tests/samples` of the repository.
+//! Compares configurations as people write them, in `tests/samples` of the repository.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub(crate) fn texts() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_model_decides_the_samples_as_yunikorn_does() -> Result<()> {
+fn samples_match_yunikorn() -> Result<()> {
     let texts = texts();
     ensure!(texts.len() > 50, "{} samples", texts.len());
     let questions: Vec<String> = texts.values().cloned().collect();
@@ -56,7 +56,7 @@ fn the_model_decides_the_samples_as_yunikorn_does() -> Result<()> {
 /// `tests/vectors/yunikorn-samples.jsonl`, used by the unit tests: the verdict on every sample, and its
 /// checksum.
 #[test]
-fn the_verdicts_on_the_samples_are_recorded() -> Result<()> {
+fn verdicts_on_the_samples_are_recorded() -> Result<()> {
     let texts = texts();
     let questions: Vec<String> = texts.values().cloned().collect();
     for (_, oracle) in oracles()? {

@@ -1,5 +1,5 @@
-//! Compares spark-defaults.conf: the importer with Spark's own reading of the file, and the importer's output
-//! with Spark's reading of that.
+//! Compares spark-defaults.conf: the importer with Spark's own parser, and the importer's output with Spark's
+//! interpretation of it.
 
 use std::collections::BTreeMap;
 
@@ -122,7 +122,7 @@ fn model(
 }
 
 #[test]
-fn spark_defaults_are_imported_as_spark_reads_them() -> Result<()> {
+fn spark_defaults_are_imported_as_in_spark() -> Result<()> {
     let text = "partitions: [{name: default, queues: [{name: root}]}]";
     let config = verdict(text, &[], Version::V1_8).config.context("no configuration")?;
     let tree = Tree::new(config.partition("default").context("no partition")?)?;
@@ -134,7 +134,7 @@ fn spark_defaults_are_imported_as_spark_reads_them() -> Result<()> {
             let spark = Spark::read(&[file], &mut findings);
             questions.push(question(file.clone(), subjects));
             models.push((model(&tree, spark.as_ref(), &findings, subjects), findings));
-            // The importer's output goes to Spark again. It is switched on.
+            // The importer's output is given to Spark again, switched on.
             let carried = spark.map(|spark| carry(&spark, &Options::default(), &mut Vec::new()).properties());
             questions.push(question(carried.unwrap_or_default(), subjects));
         }

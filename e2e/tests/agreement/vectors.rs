@@ -67,7 +67,7 @@ fn configurations(name: &str) -> Result<Vec<Configuration>> {
         let checksum = row["checksum"].as_str().map(str::to_owned);
         (text(row, "yaml"), errors.map(|key| text(row, key)), checksum)
     });
-    // The fixtures are below the level where an empty text becomes the built-in one; the oracle is above.
+    // The fixtures are below the level where an empty text becomes the built-in one; the oracle is above it.
     Ok(configurations.filter(|(text, ..)| !text.is_empty()).collect())
 }
 
@@ -103,8 +103,8 @@ fn verdicts(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Removes what depends on chance: of several wrong quantities Go reports the first in its random order of
-/// maps.
+/// Removes random differences: of several invalid quantities, Go reports the first one in its random map
+/// order.
 fn settled(error: String) -> String {
     if error.starts_with("invalid quantity") { "invalid quantity".to_owned() } else { error }
 }

@@ -1,5 +1,5 @@
-//! Compares the YAML reader with Go's: the same tree, the same values, or a refusal; and edits that Go reads
-//! as they were meant.
+//! Compares the YAML parser with Go's: the same tree, the same values, or a refusal; and edits that Go reads
+//! as intended.
 
 use std::cell::Cell;
 
@@ -19,11 +19,12 @@ use super::samples::texts;
 use super::vectors::tree_of;
 use super::{agree_in_each, oracles};
 
-/// At most one of so many mutated texts that Go reads is refused: of many, and of few, which may be unlucky.
+/// Of the mutated texts that Go accepts, at most one in this many is refused: one limit for many texts, and
+/// one for few, where chance has more effect.
 const UNSURE_ONE_IN: [usize; 2] = [200, 80];
 
 #[test]
-fn mutated_texts_are_read_as_go_reads_them_or_refused() -> Result<()> {
+fn mutated_yaml_is_parsed_as_in_go_or_refused() -> Result<()> {
     let decided = Cell::new((0_usize, 0_usize));
     agree_in_each(2_000, &mutated(), |oracle, _, texts| {
         let answers = trees(oracle, texts)?;
@@ -41,7 +42,7 @@ fn mutated_texts_are_read_as_go_reads_them_or_refused() -> Result<()> {
 }
 
 #[test]
-fn odd_texts_are_read_as_go_reads_them_or_refused() -> Result<()> {
+fn odd_yaml_is_parsed_as_in_go_or_refused() -> Result<()> {
     agree_in_each(1_000, &damaged(), |oracle, _, texts| {
         let answers = trees(oracle, texts)?;
         Ok(texts.iter().zip(&answers).map(|(text, answer)| difference(text, answer)).collect())
@@ -49,11 +50,11 @@ fn odd_texts_are_read_as_go_reads_them_or_refused() -> Result<()> {
 }
 
 #[test]
-fn mutated_texts_have_the_acls_that_yunikorn_reads() -> Result<()> {
+fn mutated_yaml_has_the_same_acls_in_yunikorn() -> Result<()> {
     agree_in_each(1_000, &mutated(), |oracle, version, texts| {
         let answers = ask(oracle, texts)?;
         let wrong = texts.iter().zip(&answers).map(|(text, answer)| {
-            // It replaces an empty text, and shows nothing of it.
+            // The text is replaced if it is empty, so it shows nothing.
             let config = verdict(text, &[], version).config.filter(|_| !text.is_empty())?;
             let read = acls_of(&answer.config);
             let queues = config.partitions.iter().flat_map(|partition| {
@@ -71,13 +72,13 @@ fn mutated_texts_have_the_acls_that_yunikorn_reads() -> Result<()> {
     })
 }
 
-/// Cases from elsewhere, fetched and not stored: they test more of YAML than configurations use.
+/// Cases from elsewhere, fetched and not stored. They test more of YAML than configurations use.
 #[test]
-fn cases_of_the_yaml_test_suite_are_read_as_go_reads_them_or_refused() -> Result<()> {
+fn yaml_test_suite_is_parsed_as_in_go_or_refused() -> Result<()> {
     let mut texts = Vec::new();
     for file in std::fs::read_dir(yaml_test_suite()?)? {
         let file = file?.path();
-        // Each module but the index is one JSON value between a few words of JavaScript.
+        // Each module except the index is one JSON value within a few words of JavaScript.
         let module = if file.extension().is_some_and(|is| is == "js") {
             std::fs::read_to_string(file)?
         } else {
@@ -112,7 +113,7 @@ fn cases_of_the_yaml_test_suite_are_read_as_go_reads_them_or_refused() -> Result
 }
 
 #[test]
-fn edits_change_for_go_what_they_name_and_nothing_else() -> Result<()> {
+fn yaml_edits_change_only_their_target_in_go() -> Result<()> {
     let made = Cell::new((0_usize, 0_usize));
     agree_in_each(1_000, &(mutated(), any::<u64>()), |oracle, _, inputs| {
         let edits: Vec<_> = inputs.iter().map(|(text, dice)| edited(text, *dice)).collect();
@@ -190,7 +191,8 @@ fn trees(oracle: &Oracle, texts: &[String]) -> Result<Vec<YamlAnswer>> {
     oracle.yaml(&questions)
 }
 
-/// Returns the difference between our reading and Go's, if it is not the allowed one: to be unsure.
+/// Returns the difference between our result and Go's, unless it is the allowed one, which is to be
+/// undecided.
 fn difference(text: &str, answer: &YamlAnswer) -> Option<String> {
     let read = match parse(text) {
         Ok(root) => Ok(root.as_ref().map_or(Value::Null, shown)),
@@ -275,8 +277,8 @@ fn mappings(node: &Node, path: &mut Vec<Step>, found: &mut Vec<(Vec<Step>, Vec<S
     }
 }
 
-/// Returns whether Go reads the value that was set, and all else as before. `None` when the path leads
-/// nowhere.
+/// Returns whether Go reads the value that was set, and everything else as before. `None` if the path does
+/// not exist.
 fn is_made(edit: &Edit, before: &YamlAnswer, after: &YamlAnswer) -> Option<bool> {
     let (mut before, mut after) = (tree_of(before), tree_of(after));
     take(follow(&mut before, &edit.path)?, &edit.key);
@@ -284,7 +286,7 @@ fn is_made(edit: &Edit, before: &YamlAnswer, after: &YamlAnswer) -> Option<bool>
     Some(scalar(&set) == Some(&edit.value) && before == after)
 }
 
-/// Returns the keys and values, in turn, of the mapping at a path.
+/// Returns the keys and values, alternating, of the mapping at a path.
 fn follow<'v>(mut node: &'v mut Value, path: &[Step]) -> Option<&'v mut Vec<Value>> {
     for step in path {
         node = match step {

@@ -21,8 +21,7 @@ use yunikorn_access::application::{self, Request, Verb};
 
 use super::agree;
 
-/// Names, YARN's separators, and characters that Java takes for white space while others do not, or the
-/// reverse.
+/// Names, YARN's separators, and characters that only Java treats as white space, or that only Java does not.
 const PIECES: [&str; 40] = [
     "alice",
     "bob",
@@ -95,7 +94,7 @@ fn model(question: &YarnAclQuestion) -> YarnAclAnswer {
 }
 
 #[test]
-fn the_model_reads_acls_as_hadoop_does() -> Result<()> {
+fn acls_are_parsed_as_in_hadoop() -> Result<()> {
     agree(40_000, &(acls(), subjects()), |inputs| {
         let questions: Vec<YarnAclQuestion> = inputs
             .iter()
@@ -159,7 +158,7 @@ fn applications() -> impl Strategy<Value = ApplicationQuestion> {
 }
 
 #[test]
-fn the_model_decides_applications_as_hadoop_does() -> Result<()> {
+fn application_access_matches_hadoop() -> Result<()> {
     agree(3_000, &applications(), |questions| {
         let answers = Hadoop::get()?.application(questions)?;
         questions
@@ -236,7 +235,7 @@ fn spark_applications() -> impl Strategy<Value = SparkQuestion> {
 }
 
 #[test]
-fn the_model_decides_applications_as_spark_does() -> Result<()> {
+fn application_access_matches_spark() -> Result<()> {
     let tree = tree_of("partitions: [{name: default, queues: [{name: root}]}]")?;
     agree(3_000, &spark_applications(), |questions| {
         let answers = Hadoop::get()?.spark(questions)?;

@@ -1,5 +1,5 @@
-//! Compares the files of YARN's schedulers: the importer with the schedulers' own parsers, and its output for
-//! `YuniKorn` with the access that Hadoop gives.
+//! Compares the files of YARN's schedulers: the importer with the schedulers' own parsers, and the access by
+//! its output in `YuniKorn` with the access in Hadoop.
 
 use anyhow::{Result, ensure};
 use go_compat::diag::Code;
@@ -25,7 +25,7 @@ use super::agree;
 const USERS: [&str; 4] = ["alice", "bob", "DOM\\u", "eve"];
 const GROUPS: [&str; 3] = ["devs", "ops", "data eng"];
 
-/// Codes of texts that the importer refuses, but Hadoop does not.
+/// Codes of texts that the importer refuses, but Hadoop accepts.
 const UNREADABLE: [Code; 3] = [codes::ROOT_MISSPELT, codes::UNBOUND, codes::QUEUE_NAME];
 
 /// Returns users without groups, and members of one group who are not named themselves.
@@ -182,7 +182,7 @@ fn capacity_files() -> impl Strategy<Value = QueuesQuestion> {
     })
 }
 
-/// Returns the importer's answer; `None` when it refuses what Hadoop would read, and reports that.
+/// Returns the importer's answer; `None` if it refuses, with a report, a text that Hadoop would accept.
 fn imported(
     question: &QueuesQuestion,
     read: fn(Files<'_>, &mut Vec<FileDiagnostic>) -> Option<Source>,
@@ -220,7 +220,7 @@ fn declared(source: &Source, subjects: &[Subject]) -> Vec<DeclaredQueue> {
             administers: at(&administers, number),
         })
         .collect();
-    // Sorted as in Java, by UTF-16; the names here have no character where that differs.
+    // Sorted as in Java, by UTF-16; no character in these names makes a difference.
     queues.sort_by(|left, right| left.path.cmp(&right.path));
     queues
 }
@@ -236,7 +236,7 @@ fn compared(
         .map(|finding| finding.diagnostic.code)
         .collect();
     match (source, hadoop) {
-        // Texts that Hadoop reads in a way that nobody can mean.
+        // Texts that Hadoop interprets in a way that no one can intend.
         (None, _) if refusals.iter().any(|code| UNREADABLE.contains(code)) => Ok(None),
         (None, QueuesAnswer::Refused { .. }) => Ok(None),
         (Some(source), QueuesAnswer::Queues(queues)) => {
@@ -250,8 +250,8 @@ fn compared(
     }
 }
 
-/// Returns whether the output for `YuniKorn` gives access that Hadoop does not give, or takes access away
-/// without a finding.
+/// Returns whether the output for `YuniKorn` grants access that Hadoop does not, or removes access without a
+/// finding.
 fn widened(source: &Source, hadoop: &[DeclaredQueue], subjects: &[Subject]) -> Result<Option<String>> {
     let options = Options::default();
     let imported = translate(source, &options, &mut Vec::new());
@@ -295,7 +295,7 @@ fn tree_of(imported: &Imported) -> Result<Tree> {
 }
 
 #[test]
-fn allocation_files_are_imported_as_hadoop_reads_them() -> Result<()> {
+fn allocation_files_are_imported_as_in_hadoop() -> Result<()> {
     agree(20_000, &fair_files(), |questions| {
         let answers = Hadoop::get()?.fair(questions)?;
         questions
@@ -307,7 +307,7 @@ fn allocation_files_are_imported_as_hadoop_reads_them() -> Result<()> {
 }
 
 #[test]
-fn capacity_files_are_imported_as_hadoop_reads_them() -> Result<()> {
+fn capacity_files_are_imported_as_in_hadoop() -> Result<()> {
     agree(20_000, &capacity_files(), |questions| {
         let answers = Hadoop::get()?.capacity(questions)?;
         questions

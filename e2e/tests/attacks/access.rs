@@ -1,5 +1,5 @@
-//! Attacks on `access.queuewarden.dev`: queues and reviews past the API server, in another's name, and
-//! answers to callers who may not read.
+//! Attacks on `access.queuewarden.dev`: queues and reviews that bypass the API server, under another name,
+//! and answers to callers who may not read.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Attacks on `/authorize` and `/apis/authorization.k8s.io`: made-up callers, reviews about others, and leaks
-//! in answers about oneself.
+//! Attacks on `/authorize` and `/apis/authorization.k8s.io`: fabricated callers, reviews about others, and
+//! leaks in answers about oneself.
 
 use serde_json::{Value, json};
 

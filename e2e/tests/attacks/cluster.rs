@@ -35,7 +35,7 @@ fn path(namespaced: &str) -> String {
     format!("/apis/{}", namespaced.replace("NAMESPACE", NAMESPACE))
 }
 
-/// Returns attacks with the token of the pods that listen.
+/// Returns attacks with the token of the listening pods.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn stolen() -> Vec<Attack> {
     let own = |name, method, path: &str, body: Value, words| {
@@ -232,7 +232,7 @@ fn stolen() -> Vec<Attack> {
     ]
 }
 
-/// Returns attacks with the same token on roles, which are the mirror's own rights.
+/// Returns attacks with the same token on roles, which are permissions of the mirror.
 fn roles() -> Vec<Attack> {
     let mirrored = "queuewarden:mirror:submit:root.prod";
     let own = |name, method, path: &str, body: Value, words| {
@@ -484,7 +484,7 @@ fn workload(kind: &str, name: &str, annotations: &Value) -> Value {
     crate::user_info::controller(kind, name, annotations)
 }
 
-/// Returns attacks with another's name on workloads, in the API server's requests to webhooks.
+/// Returns attacks with another user's name on workloads, in the API server's requests to webhooks.
 fn workloads() -> Vec<Attack> {
     const REFUSED: &[&str] = &["user-info.queuewarden.dev", "it names user `boss`"];
     let made = |name, kind: &str, at: &str, object: Value| {
@@ -554,7 +554,7 @@ fn workloads() -> Vec<Attack> {
     ]
 }
 
-/// Returns attacks by a queue administrator; `validating::delegation` has the other ones.
+/// Returns attacks by a queue administrator; `validating::delegation` has the others.
 fn delegates() -> Vec<Attack> {
     let acls = format!("{OURS}/queueacls");
     let grant = |spec: Value| {

@@ -1,4 +1,5 @@
-//! Attacks on `/configmaps`: texts in YuniKorn's ConfigMaps that open, hide or hang.
+//! Attacks on `/configmaps`: texts in YuniKorn's ConfigMaps that open queues, hide content or make the
+//! scheduler hang.
 
 use std::collections::BTreeMap;
 
@@ -96,7 +97,7 @@ fn trees() -> Vec<Attack> {
     ]
 }
 
-/// Returns attacks with small texts that become large.
+/// Returns attacks with small texts that expand to large ones.
 fn bombs() -> Vec<Attack> {
     let laughs = (1..=9).fold("a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned(), |text, level| {
         let below = format!("*a{}", level - 1);

@@ -3,7 +3,7 @@
 use super::Expected::Refused;
 use super::{Attack, Expected, Given, To, Who, raw};
 
-/// A request after another one, which would be answered with the list of the group.
+/// A request smuggled after another one, which would be answered with the list of the group.
 const SECOND: &str = "GET /apis/access.queuewarden.dev HTTP/1.1\r\nhost: x\r\n\r\n";
 
 fn attack(name: &'static str, request: impl Into<Vec<u8>>, expected: Expected) -> Attack {

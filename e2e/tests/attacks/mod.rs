@@ -34,18 +34,18 @@ pub(super) struct Attack {
     name: &'static str,
     who: Who,
     given: Given,
-    /// Requests, one after the other; the answer to the last one is checked.
+    /// Requests sent in sequence; the response to the last one is checked.
     steps: Vec<Step>,
     expected: Expected,
 }
 
 impl Attack {
-    /// Returns an attack of one request while everything serves.
+    /// Returns an attack with a single request while everything is served.
     fn one(name: &'static str, who: Who, step: Step, expected: Expected) -> Self {
         Self { name, who, given: Given::Serving, steps: vec![step], expected }
     }
 
-    /// Returns an attack of one request without credentials while everything serves.
+    /// Returns an attack with a single request without credentials while everything is served.
     fn by_stranger(name: &'static str, step: Step, expected: Expected) -> Self {
         Self::one(name, Who::Stranger, step, expected)
     }
@@ -54,7 +54,7 @@ impl Attack {
 /// The attacker, by the credentials in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
-    /// No credentials: any pod that reaches the port. To the API server: an unauthenticated caller.
+    /// No credentials: any pod that can reach the port. For the API server: an unauthenticated caller.
     Stranger,
     /// The token of a `ServiceAccount` that may edit one namespace.
     Tenant,
@@ -80,19 +80,19 @@ pub(super) enum Who {
     Gone,
     /// The tenant's token for another audience.
     OtherAudience,
-    /// A cluster administrator, who writes an attacker's file.
+    /// A cluster administrator who writes an attacker's file.
     Administrator,
 }
 
-/// The circumstances. Rows with the same ones share an operator.
+/// The circumstances. Rows with the same circumstances share an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Given {
     /// All endpoints are served and used by the API server, all policies are installed, names are enforced,
     /// delegation is on.
     Serving,
-    /// The same, and then queuewarden has stopped.
+    /// The same, after queuewarden has stopped.
     Stopped,
-    /// Webhooks are for one client, tokens for one audience, and two endpoints are not served.
+    /// Webhooks accept one client, tokens must be for one audience, and two endpoints are not served.
     Closed,
 }
 
@@ -133,9 +133,9 @@ pub(super) enum Expected {
     Refused(u16, &'static [&'static str]),
     /// A denial in answer to an `AdmissionReview`, in these words.
     Denied(&'static [&'static str]),
-    /// An answer with this status that has the first words, and none of the second.
+    /// A response with this status that contains the first words, and none of the second.
     Without(u16, &'static [&'static str], &'static [&'static str]),
-    /// The end of the connection, without an answer.
+    /// The end of the connection, without a response.
     Cut,
 }
 
@@ -162,7 +162,7 @@ fn get(path: &str) -> Step {
     Step::new(To::Endpoints, "GET", path, "")
 }
 
-/// Returns a request as it goes over the wire.
+/// Returns a request in its wire format.
 fn raw(to: To, request: impl Into<Vec<u8>>) -> Step {
     Step { to, method: "", path: String::new(), headers: Vec::new(), body: Body::Raw(request.into()) }
 }
@@ -184,8 +184,8 @@ fn review((group, kind, resource): (&str, &str, &str), object: &Value) -> Value 
     }})
 }
 
-/// Returns the text of a review with its fields in the order in which API servers send them, with the
-/// objects, which may be large, at the end.
+/// Returns the text of a review with its fields in the order that API servers use: the objects, which may be
+/// large, are at the end.
 fn as_sent(review: &Value) -> String {
     let request = review.get("request").and_then(Value::as_object).cloned().unwrap_or_default();
     let (objects, fields): (Vec<_>, Vec<_>) =
@@ -204,7 +204,7 @@ fn nest(path: &str, value: Value) -> Value {
     path.rsplit('.').fold(value, |inner, name| json!({name: inner}))
 }
 
-/// Words of an answer without a body.
+/// Words of a response without a body.
 const NOTHING: &[&str] = &["\"date\": "];
 
 fn attacks() -> Vec<Attack> {
@@ -317,12 +317,12 @@ async fn no_attack_succeeds() -> Result<()> {
 }
 
 #[tokio::test]
-async fn no_attack_succeeds_where_callers_are_named() -> Result<()> {
+async fn no_attack_succeeds_with_named_callers() -> Result<()> {
     on_stage(async |cluster| tried(&Stage::closed(cluster).await?, Given::Closed).await).await
 }
 
 #[test]
-fn rows_are_many_and_have_names_of_their_own() -> Result<()> {
+fn attacks_have_unique_names() -> Result<()> {
     let mut names: Vec<_> = attacks().iter().map(|attack| attack.name).collect();
     let rows = names.len();
     println!("{rows} rows");

@@ -24,7 +24,7 @@ use crate::server::hostile::connect_by;
 use crate::user_info::{FIXTURES, ask, merged, strict};
 use crate::validating::send;
 
-/// A tree with tenants and secrets: callers who query about themselves must not learn any of these names.
+/// A tree with tenants and secrets. Callers who query about themselves must not learn any of these names.
 const BASE: &str = "\
 partitions:
   - name: default
@@ -92,8 +92,8 @@ impl<'cluster> Stage<'cluster> {
         Ok(stage)
     }
 
-    /// Prepares a target whose webhooks are for one client, whose tokens are for one audience, and which does
-    /// not serve two endpoints.
+    /// Prepares a target whose webhooks accept one client, whose tokens must be for one audience, and which
+    /// does not serve two endpoints.
     pub(super) async fn closed(cluster: &'cluster TestCluster) -> Result<Self> {
         installed(cluster).await?;
         cluster.apply_kustomization("manifests/access").await?;
@@ -207,7 +207,7 @@ impl<'cluster> Stage<'cluster> {
         self.endpoints.client_with(&own)
     }
 
-    /// Returns the token that this attacker shows to queuewarden.
+    /// Returns the token that this attacker sends to queuewarden.
     fn token(&self, who: Who) -> Result<Option<String>> {
         let name = match who {
             Who::Stranger => return Ok(None),
@@ -237,7 +237,7 @@ impl<'cluster> Stage<'cluster> {
         Ok(Client::try_from(kubeconfig::load(self.kubeconfigs.get(name).context("no kubeconfig")?).await?)?)
     }
 
-    /// Makes an honest request to the server that was attacked.
+    /// Makes an honest request to the attacked server.
     pub(super) async fn honest(&self, attacked: &Step) -> Result<()> {
         let pod = json!({"metadata": {"name": "p", "namespace": "jobs"}, "spec": {}});
         let (who, step, words) = match (attacked.to, attacked.path.as_str()) {
@@ -306,7 +306,7 @@ impl<'cluster> Stage<'cluster> {
         Ok(())
     }
 
-    /// Checks that after an honest change the queues are unchanged except for it.
+    /// Checks that an honest change changes the queues, and that nothing else has.
     pub(super) async fn has_changed_nothing(&self) -> Result<()> {
         grant(self.cluster, "honest", "root.test", "baseAcl: Extend, submit: {users: [honest]}").await?;
         let now = live(self.cluster).await?;

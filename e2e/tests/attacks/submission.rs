@@ -1,4 +1,4 @@
-//! Attacks on `/submission`: workloads that YuniKorn would reject, in forms that hide it.
+//! Attacks on `/submission`: workloads that YuniKorn would reject, in forms that disguise it.
 
 use serde_json::{Value, json};
 

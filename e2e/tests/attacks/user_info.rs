@@ -1,4 +1,4 @@
-//! Attacks on `/user-info` and `/user-info/check`: another's name on a workload, in every kind and form.
+//! Attacks on `/user-info` and `/user-info/check`: another user's name on a workload, in every kind and form.
 
 use serde_json::{Value, json};
 
@@ -115,8 +115,8 @@ fn kinds() -> Vec<Attack> {
     ]
 }
 
-/// Returns attacks with texts that YuniKorn reads as another name than people do, passed on by an operator
-/// that may set names.
+/// Returns attacks with texts that YuniKorn reads as a different name than people do, passed on by an
+/// operator that may set names.
 fn forms() -> Vec<Attack> {
     let handed_on = |name, text: &str, words| {
         let by = json!({"userInfo": {"username": SPARK, "groups": ["system:serviceaccounts"]}});
@@ -149,7 +149,7 @@ fn forms() -> Vec<Attack> {
     ]
 }
 
-/// Returns attacks with names that look like the requester's own, and annotations that are no text.
+/// Returns attacks with names that look like the requester's own, and annotations that are not strings.
 fn lookalikes() -> Vec<Attack> {
     let text = |user: &str, groups: &[&str]| json!(json!({"user": user, "groups": groups}).to_string());
     let own = ["people", "system:authenticated"];
@@ -194,7 +194,7 @@ fn lookalikes() -> Vec<Attack> {
     ]
 }
 
-/// Returns attacks with JSON that has a key twice: API servers take the last one.
+/// Returns attacks with JSON that has a key twice: API servers use the last one.
 fn duplicates() -> Vec<Attack> {
     let own = r#"{\"user\":\"mallory\",\"groups\":[\"people\",\"system:authenticated\"]}"#;
     let boss = r#"{\"user\":\"boss\"}"#;
@@ -290,7 +290,7 @@ fn changes() -> Vec<Attack> {
     ]
 }
 
-/// Returns attacks with objects that are made unreadable so that nobody checks them.
+/// Returns attacks with objects that are made unreadable to avoid a check.
 fn unreadable() -> Vec<Attack> {
     let groups = |number: usize| {
         let group = json!({"template": {"metadata": {"annotations": claim("boss")}}});

@@ -9,7 +9,7 @@ use super::{Attack, as_sent, get, post, with};
 
 const PATH: &str = "/validate";
 
-/// Returns the review in the name of a cluster administrator, so that nothing is refused because of its
+/// Returns the review under the name of a cluster administrator, so that nothing is refused because of its
 /// writer.
 fn trusted(review: Value) -> Value {
     with(review, &json!({"userInfo": {"username": "root", "groups": ["system:masters"]}}))
@@ -26,13 +26,13 @@ pub(super) fn attacks() -> Vec<Attack> {
     [names(), writers(), kinds(), requests()].concat()
 }
 
-/// Returns attacks with names and paths in the syntax of the text into which they are rendered.
+/// Returns attacks with names and paths that contain syntax of the rendered text.
 fn names() -> Vec<Attack> {
     let granted = |name, spec: &Value, expected| {
         let spec = json!({"object": {"spec": spec}});
         Attack::by_stranger(name, post(PATH, trusted(with(acl("ann"), &spec))), expected)
     };
-    // Nobody gains anything by such a name: it is not written.
+    // No one gains anything through such a name, because it is not written.
     let dropped = |words| Without(200, words, &["may submit", "gains submit", "grants submit"]);
     let user = |name, user: &str, words| granted(name, &json!({"submit": {"users": [user]}}), dropped(words));
     // A grant of such a name applies to a user with exactly this name and to no one else.

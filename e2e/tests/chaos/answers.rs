@@ -1,5 +1,5 @@
-//! Tests wrong answers from the API server, or from something between: to every call of the operator at least
-//! once, then to all of them for a while.
+//! Tests wrong responses from the API server, or from something in between: to every call of the operator at
+//! least once, then to all of them for a while.
 
 use std::collections::BTreeSet;
 
@@ -22,8 +22,8 @@ const FAULTS: [Fault; 9] = [
     Fault::Mask(504),
 ];
 
-/// Gives one of these answers, in turn, to each call when it is first made: at the start, and for a change.
-/// Then to all calls for a while.
+/// Gives one of these responses, in turn, to the first occurrence of each call: at the start, and for a
+/// change. Then to all calls for a while.
 async fn wrong_answers(chaos: &mut Chaos<'_>, faults: &'static [Fault]) -> Result<()> {
     let (mut known, mut turns) = (BTreeSet::new(), faults.iter().cycle());
     chaos.proxy.forget();
@@ -51,7 +51,7 @@ async fn wrong_answers_to_every_call_are_survived() -> Result<()> {
 
 #[tokio::test]
 #[ignore = "ten minutes: the same with one wrong answer after the other"]
-async fn each_wrong_answer_to_every_call_is_survived() -> Result<()> {
+async fn operator_survives_each_wrong_answer_to_every_call() -> Result<()> {
     Chaos::with(async |mut chaos| {
         for fault in FAULTS.chunks(1) {
             wrong_answers(&mut chaos, fault).await.with_context(|| format!("{fault:?}"))?;
@@ -63,7 +63,7 @@ async fn each_wrong_answer_to_every_call_is_survived() -> Result<()> {
 
 #[tokio::test]
 #[ignore = "some minutes: every call has its time limit"]
-async fn silence_to_every_call_is_survived() -> Result<()> {
+async fn operator_survives_silence_to_every_call() -> Result<()> {
     Chaos::with(async |mut chaos| {
         for fault in [&[Fault::Hang], &[Fault::Withhold]] {
             wrong_answers(&mut chaos, fault).await.with_context(|| format!("{fault:?}"))?;

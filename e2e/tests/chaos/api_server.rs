@@ -1,4 +1,4 @@
-//! Tests an API server and its store that are killed, frozen, slow, and without their history.
+//! Tests an API server and its store that are killed, frozen, slow, or without their history.
 
 use anyhow::{Result, ensure};
 use queuewarden_e2e::faults::{Disturbance, Fault};
@@ -35,7 +35,7 @@ async fn the_api_server_and_its_store_freeze() -> Result<()> {
         for frozen in [cluster.apiserver()?, cluster.store()?].into_iter().take(if full() { 2 } else { 1 }) {
             chaos.change().await?;
             Process::pause(frozen)?;
-            // Longer than a leader leads without an answer.
+            // Longer than a leader keeps leading without a response.
             last(length(12, 60)).await;
             cluster.start_apiserver().await?;
             chaos.recovers(&operator, LONG).await?;
@@ -71,7 +71,7 @@ async fn the_past_is_compacted_while_nobody_watches() -> Result<()> {
         chaos.change().await?;
         chaos.grant_history.check().await?;
         cluster.compact(chaos.grant_history.now().await?).await?;
-        // The API server caches a piece of the history as well.
+        // The API server caches part of the history as well.
         cluster.apiserver()?.kill()?;
         cluster.start_apiserver().await?;
         chaos.proxy.forget();

@@ -47,7 +47,8 @@ async fn definitions_are_deleted_and_what_they_granted_stays() -> Result<()> {
 /// Returns objects that every schema would refuse.
 fn malformed() -> Vec<(&'static str, Value)> {
     let mut deep = json!("alice");
-    // Deeper ones are no JSON to serde_json, which stops at 128: the test could not read them back.
+    // serde_json, which stops at a depth of 128, could not parse deeper objects, so the test could not read
+    // them back.
     for _ in 0..50 {
         deep = json!({"users": [deep]});
     }

@@ -1,5 +1,5 @@
-//! Kills the operator after each single call of a run: the API server has executed the call, and nobody has
-//! the answer.
+//! Kills the operator after each single call of a run: the API server has executed the call, but the response
+//! is lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,8 +14,8 @@ use tokio::time::timeout;
 
 use super::{Chaos, end, full, last};
 
-/// Fewest calls of a run: the lists and watches of seven kinds, the Lease, the output, the statuses, the
-/// events.
+/// Minimum number of calls in a run: the lists and watches of seven kinds, the Lease, the output, the
+/// statuses, the events.
 const FEWEST: usize = 20;
 
 /// Counts the calls of one run. Lease renewals never end, so only the first one is counted.
@@ -39,7 +39,7 @@ impl Counter {
     }
 }
 
-/// Runs an operator that is killed after its call of this number. Returns whether it made that call.
+/// Runs an operator that is killed after its call with this number. Returns whether it made that call.
 async fn killed_after(chaos: &mut Chaos<'_>, number: usize) -> Result<bool> {
     let (reached, place) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(usize::MAX)));
     chaos.proxy.forget();
@@ -110,7 +110,7 @@ async fn the_operator_is_killed_after_each_call() -> Result<()> {
     .await
 }
 
-/// When a node is drained while the API server does not run, the operator ends before it is killed.
+/// If a node is drained while the API server is down, the operator ends before it is killed.
 #[tokio::test]
 #[ignore = "half a minute: it waits for everything that has a time limit"]
 async fn an_operator_that_nobody_answers_ends_when_it_has_to() -> Result<()> {

@@ -15,8 +15,8 @@ use tokio::time::timeout;
 
 use super::{Chaos, length};
 
-/// The time within which another replica leads and has written, less than the time after which a silent watch
-/// is restarted.
+/// The time within which another replica must lead and have written, which is less than the time after which
+/// a silent watch is restarted.
 const TAKEOVER: Duration = Duration::from_secs(45);
 
 /// Shifts the times that the operator behind this proxy writes to its Lease, as if its clock were wrong.
@@ -49,7 +49,7 @@ async fn a_leader_freezes_with_a_write_on_the_way_and_clocks_disagree() -> Resul
         ensure!(leader == leading.name()?, "{leader} leads");
         let written = other.calls().into_iter().find(|call| call.method != http::Method::GET);
         ensure!(written.is_none(), "who does not lead writes: {written:?}");
-        // The other replica only learns of changes from what it reads once it leads.
+        // The other replica only learns of changes by reading everything once it leads.
         other.disturb(Disturbance::Silence);
 
         let (mark, sent) = (cluster.audit()?.mark()?, Arc::new(Notify::new()));
@@ -64,7 +64,8 @@ async fn a_leader_freezes_with_a_write_on_the_way_and_clocks_disagree() -> Resul
         chaos.change().await?;
         timeout(PATIENCE, sent.notified()).await.context("it wrote nothing")?;
         leading.process()?.pause()?;
-        // The other takes over, and the grant that the first one wrote is withdrawn before its write arrives.
+        // The other replica takes over, and the grant that the first one wrote is withdrawn before its write
+        // arrives.
         chaos.grant_history.revoke("prod").await?;
         chaos.grant_history.converged(TAKEOVER).await?;
         ensure!(cluster.leader().await?.as_deref() == Some(following.name()?));

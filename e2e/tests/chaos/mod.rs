@@ -42,18 +42,18 @@ async fn last(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
-/// A configured cluster, and a way to its API server that can be disturbed. There are no grants, and no
-/// operator runs.
+/// A configured cluster, and a connection to its API server that can be disturbed. There are no grants, and
+/// no operator runs.
 struct Chaos<'cluster> {
     cluster: &'cluster TestCluster,
     proxy: FaultProxy,
     grant_history: GrantHistory<'cluster>,
-    /// The number of times that it was shown to work.
+    /// How many times it was shown to work.
     rounds: usize,
 }
 
 impl<'cluster> Chaos<'cluster> {
-    /// Runs a test on a fresh one, if the cluster has the needed abilities.
+    /// Runs a test on a fresh cluster, if it has the required capabilities.
     async fn with(test: impl AsyncFnOnce(Chaos<'_>) -> Result<()>) -> Result<()> {
         TestCluster::with(async |cluster| {
             let needed =
@@ -90,7 +90,7 @@ impl<'cluster> Chaos<'cluster> {
         Ok(operator)
     }
 
-    /// Creates one grant, withdraws another, and changes a third, all different each time.
+    /// Creates one grant, withdraws another, and changes a third, with new values each time.
     async fn change(&mut self) -> Result<()> {
         self.rounds += 1;
         let round = self.rounds;
@@ -103,8 +103,8 @@ impl<'cluster> Chaos<'cluster> {
         Ok(())
     }
 
-    /// Checks that all grants are live again without help, that a further change works, and that the operator
-    /// runs.
+    /// Checks that all grants are live again without intervention, that a further change works, and that the
+    /// operator runs.
     async fn recovers(&mut self, operator: &Operator<'_>, timeout: Duration) -> Result<()> {
         self.grant_history.converged(timeout).await?;
         self.change().await?;
@@ -115,7 +115,7 @@ impl<'cluster> Chaos<'cluster> {
     }
 }
 
-/// Ends an operator, and waits for it: it releases the Lease.
+/// Terminates an operator, and waits for it to end: it releases the Lease.
 async fn end(operator: Operator<'_>) -> Result<()> {
     operator.process()?.terminate()?;
     operator.process()?.exited(LONG).await.map(drop)

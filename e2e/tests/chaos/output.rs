@@ -30,7 +30,7 @@ async fn the_output_is_deleted_and_shadowed() -> Result<()> {
     Chaos::with(async |mut chaos| {
         let cluster = chaos.cluster;
         let operator = chaos.running().await?;
-        // Beyond the third, a missing text is put back at least every second.
+        // From the fourth time on, a missing text is restored at least every second.
         for _ in 0..if full() { 4 } else { 2 } {
             chaos.change().await?;
             cluster.delete_config_map(yunikorn::CONFIGS).await?;
@@ -47,7 +47,7 @@ async fn the_output_is_deleted_and_shadowed() -> Result<()> {
     .await
 }
 
-/// Others fill the ConfigMap up to its limit of 1 MiB, so that the queue tree has no room any more.
+/// Others fill the ConfigMap up to its limit of 1 MiB, so that the queue tree no longer fits.
 #[tokio::test]
 async fn there_is_no_room_left_in_the_output() -> Result<()> {
     Chaos::with(async |mut chaos| {
@@ -58,7 +58,7 @@ async fn there_is_no_room_left_in_the_output() -> Result<()> {
         let used: usize = data.iter().map(|(key, value)| key.len() + value.len()).sum();
         let filler = "x".repeat((1 << 20) - used - "filler".len() - 20);
         merge(cluster, &json!({"data": {"filler": filler}})).await?;
-        // The withdrawal has room, the new grant does not.
+        // The withdrawal fits, but the new grant does not.
         chaos
             .grant_history
             .grant("prod", "root.prod", &["a-user-whose-name-is-longer-than-the-room-that-is-left"])
@@ -79,9 +79,9 @@ async fn there_is_no_room_left_in_the_output() -> Result<()> {
     .await
 }
 
-/// Each of the other's writes makes a new version, so our write may be planned for an outdated one.
+/// Each of the other's writes creates a new version, so our write may be based on an outdated one.
 #[tokio::test]
-async fn changes_get_through_while_another_key_is_written_ten_times_a_second() -> Result<()> {
+async fn changes_are_written_despite_frequent_writes_of_another_key() -> Result<()> {
     Chaos::with(async |mut chaos| {
         let cluster = chaos.cluster;
         let operator = chaos.running().await?;

@@ -1,4 +1,4 @@
-//! Tests a scheduler that hangs, or is killed while texts are on their way to it.
+//! Tests a scheduler that hangs, or is killed while texts are being delivered to it.
 
 use anyhow::Result;
 use queuewarden_e2e::conditions::Expected;

@@ -10,7 +10,7 @@ use queuewarden_e2e::yunikorn;
 use super::{Chaos, last, length};
 
 #[tokio::test]
-async fn watches_that_are_dropped_again_and_again_miss_nothing() -> Result<()> {
+async fn repeatedly_dropped_watches_miss_nothing() -> Result<()> {
     Chaos::with(async |mut chaos| {
         let operator = chaos.running().await?;
         for what in [Disturbance::Cut, Disturbance::End] {
@@ -38,7 +38,7 @@ async fn refused_watches_of_config_maps_hold_up_no_write() -> Result<()> {
         chaos.proxy.disturb(Disturbance::Cut);
         chaos.change().await?;
         chaos.grant_history.converged(LONG).await?;
-        // The operator gets no event; its next write reveals it.
+        // The operator gets no event; its next write reveals the change.
         chaos.cluster.delete_config_map(yunikorn::CONFIGS).await?;
         chaos.change().await?;
         chaos.grant_history.converged(LONG).await?;

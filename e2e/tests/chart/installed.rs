@@ -13,7 +13,7 @@ use super::{NAMESPACE, clean, identity, values};
 
 /// The test checks itself: the chart's pods pass, and others do not.
 #[tokio::test]
-async fn pods_are_taken_where_pod_security_is_restricted() -> Result<()> {
+async fn pods_are_accepted_under_restricted_pod_security() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let helm = Helm::get(Version::Three).await?;
@@ -77,7 +77,7 @@ async fn try_out(cluster: &TestCluster, pod: &Value) -> Result<()> {
 
 /// Every object of the kinds that the API server has is valid, including policies with their expressions.
 #[tokio::test]
-async fn the_api_server_takes_every_object() -> Result<()> {
+async fn api_server_accepts_every_object() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let helm = Helm::get(Version::Three).await?;
@@ -230,7 +230,7 @@ async fn takes_over_upgrades_and_leaves(cluster: &TestCluster, version: Version,
         ["get", "deployment", "queuewarden", "-n", NAMESPACE, "-o", "jsonpath={.metadata.labels}"];
     ensure!(cluster.kubectl(&deployment).await?.contains("\"app.kubernetes.io/managed-by\":\"Helm\""));
 
-    // The endpoints are switched on; queuewarden then writes its Secret and caBundle.
+    // The endpoints are enabled; queuewarden then writes its Secret and caBundle.
     let endpoints = values("https");
     let upgrade =
         [&["upgrade", RELEASE, CHART, "--take-ownership", "--values", &endpoints], &into[..]].concat();
@@ -249,12 +249,12 @@ async fn takes_over_upgrades_and_leaves(cluster: &TestCluster, version: Version,
 
     ensure!(!written.is_empty());
 
-    // An upgrade keeps what queuewarden has written into objects of the release.
+    // An upgrade keeps what queuewarden has written to objects of the release.
     cluster.helm(helm, &upgrade).await?;
     ensure!(cluster.tls_secret().await?.get("ca.crt").is_some_and(|text| *text == authority));
     ensure!(cluster.kubectl(&[&["get"], &guard[..], &["-o", CA_BUNDLE]].concat()).await? == written);
 
-    // The endpoints are switched off again: nobody calls them any more.
+    // The endpoints are disabled again, and are no longer called.
     cluster.helm(helm, &[&["upgrade", RELEASE, CHART, "--reset-values"], &into[..]].concat()).await?;
     let hooks = cluster
         .kubectl(&["get", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "-o", "name"])
@@ -281,7 +281,7 @@ const GRANT: &str = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetad
 
 /// The page whose commands are run, section by section.
 const PAGE: &str = include_str!("../../../docs/install.md");
-/// The sections in the order of a reader who installs with Helm and removes that, then installs with kubectl
+/// The sections in the order of a reader who installs with Helm and uninstalls, then installs with kubectl
 /// and migrates to Helm.
 const SECTIONS: [&str; 9] = [
     "By Helm",
@@ -307,7 +307,7 @@ fn commands(section: &str) -> Result<String> {
 }
 
 #[tokio::test]
-async fn the_commands_of_the_page_do_what_it_says() -> Result<()> {
+async fn commands_of_the_install_page_work() -> Result<()> {
     for section in PAGE.split("\n## ").skip(1).filter_map(|part| part.lines().next()) {
         let is_run = SECTIONS.contains(&section) || section == ELSEWHERE;
         ensure!(commands(section)?.is_empty() != is_run, "{section} is not run");

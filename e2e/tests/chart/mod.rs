@@ -22,7 +22,7 @@ pub(crate) fn values(name: &str) -> String {
     format!("{CHART}/ci/{name}-values.yaml")
 }
 
-/// Returns objects by identity; of two with the same one the latter counts.
+/// Returns objects by identity; of two with the same identity, the latter is used.
 fn by_identity(objects: Vec<Value>) -> Result<Objects> {
     objects.into_iter().map(|object| Ok((identity(&object)?, object))).collect()
 }
@@ -34,7 +34,7 @@ fn identity(object: &Value) -> Result<String> {
     Ok(format!("{kind} {}/{name}", word("/metadata/namespace").unwrap_or_default()))
 }
 
-/// Removes everything of queuewarden and of its releases that tests have left, except the namespace.
+/// Removes everything of queuewarden and its releases that tests have left over, except the namespace.
 pub(crate) async fn clean(cluster: &TestCluster) -> Result<()> {
     cluster.remove_webhooks().await?;
     cluster.apply_file("manifests/namespace.yaml").await?;

@@ -11,7 +11,7 @@ use super::{NAMESPACE, Objects, by_identity, values};
 
 /// The directory of expected output, which is written again when `UPDATE` is set.
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/chart/golden");
-/// Labels and annotations about the release, which `manifests/` does not have.
+/// Labels and annotations about the release, which are not in `manifests/`.
 const OF_THE_RELEASE: [&str; 4] = [
     "app.kubernetes.io/instance",
     "app.kubernetes.io/version",
@@ -29,7 +29,7 @@ fn cases() -> Result<BTreeSet<String>> {
     Ok(names)
 }
 
-/// Returns the output without the CRDs, which are those of `crds/` and would be most of it.
+/// Returns the output without the CRDs, which are copies of `crds/` and would be most of it.
 fn shown(text: &str) -> String {
     let documents = text.split("---\n").filter(|document| !document.contains("templates/crds.yaml\n"));
     let full = documents.filter(|document| !document.trim().is_empty());
@@ -41,7 +41,7 @@ async fn printed(helm: &Helm, case: &str) -> Result<String> {
 }
 
 #[tokio::test]
-async fn what_is_printed_is_what_was_looked_at() -> Result<()> {
+async fn rendered_chart_matches_the_golden_files() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
     let update = std::env::var_os("UPDATE").is_some();
     let mut found = BTreeSet::new();
@@ -70,7 +70,7 @@ async fn what_is_printed_is_what_was_looked_at() -> Result<()> {
 }
 
 #[tokio::test]
-async fn both_helms_print_the_same() -> Result<()> {
+async fn both_helm_versions_render_the_same() -> Result<()> {
     let [three, four] = [Helm::get(Version::Three).await?, Helm::get(Version::Four).await?];
     for case in cases()? {
         let [three, four] = [
@@ -82,7 +82,7 @@ async fn both_helms_print_the_same() -> Result<()> {
     Ok(())
 }
 
-/// Helm and kubectl install the same: the same rights, the same webhooks, the same pods.
+/// Helm and kubectl install the same permissions, webhooks and pods.
 #[tokio::test]
 async fn chart_and_manifests_install_the_same() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
@@ -160,7 +160,7 @@ fn unite_numbers(value: &mut Value) {
     }
 }
 
-/// Removes what only the chart has, and checks that it is there.
+/// Removes everything that only the chart has, and checks that it is there.
 fn of_nobodys_release(object: &mut Value) -> Result<()> {
     let crd = object.get("kind").is_some_and(|kind| kind == "CustomResourceDefinition");
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut).context("no metadata")?;
@@ -185,7 +185,7 @@ fn same(what: &str, ours: &Objects, theirs: &Objects) -> Result<()> {
 }
 
 #[tokio::test]
-async fn alerts_and_dashboard_are_those_of_the_manifests() -> Result<()> {
+async fn alerts_and_dashboard_match_the_manifests() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
     let set = "metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true,metrics.prometheusRule.labels.release=p";
     let printed = by_identity(objects(&helm.template(&["--namespace", NAMESPACE, "--set", set]).await?)?)?;
@@ -207,9 +207,9 @@ async fn alerts_and_dashboard_are_those_of_the_manifests() -> Result<()> {
     Ok(())
 }
 
-/// In other namespaces, nothing names those of `manifests/`.
+/// If other namespaces are used, nothing refers to those of `manifests/`.
 #[tokio::test]
-async fn nothing_stays_behind_where_it_is_installed_elsewhere() -> Result<()> {
+async fn custom_namespaces_replace_all_defaults() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
     let text = helm.template(&["--namespace", "warden", "--values", &values("elsewhere")]).await?;
     for object in objects(&text)? {
@@ -334,10 +334,10 @@ async fn openshift_takes_the_pods() -> Result<()> {
     Ok(())
 }
 
-/// An invalid value, and a choice that needs another one, is refused before anything is installed; and the
+/// An invalid value, or a choice that requires another one, is refused before anything is installed, and the
 /// error names it.
 #[tokio::test]
-async fn what_cannot_be_meant_is_refused() -> Result<()> {
+async fn invalid_values_are_refused() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
     for (set, named) in [
         ("replica=2", "replica"),
@@ -375,7 +375,7 @@ async fn what_cannot_be_meant_is_refused() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_charts_own_linter_has_nothing_to_say() -> Result<()> {
+async fn helm_lint_reports_nothing() -> Result<()> {
     for version in Version::ALL {
         let helm = Helm::get(version).await?;
         for case in cases()? {

@@ -1,8 +1,7 @@
-//! Tests the rights of the chart's `ServiceAccount`, and their limits.
+//! Tests the permissions of the chart's `ServiceAccount`, and their limits.
 //!
-//! RBAC only adds rights: the API server's list for the account is all that it may do. The lists are in
-//! `rights/`, so an additional right is an additional line in a change. The most harmful actions are tried as
-//! well.
+//! RBAC is additive, so the API server's list for the account is complete. The lists are in `rights/`, so an
+//! additional permission is an additional line in a diff. The most harmful actions are tried as well.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,7 +25,7 @@ const ANYWHERE: &str = "queuewarden-e2e";
 const NAMESPACES: [&str; 4] = ["default", "kube-system", NAMESPACE, "yunikorn"];
 
 #[tokio::test]
-async fn by_default_it_may_do_this_and_nothing_else() -> Result<()> {
+async fn default_permissions_are_limited() -> Result<()> {
     with_release("default", async |cluster, account| {
         listed(cluster, account, "default").await?;
         for (request, input) in ALLOWED {
@@ -44,11 +43,11 @@ async fn by_default_it_may_do_this_and_nothing_else() -> Result<()> {
 }
 
 #[tokio::test]
-async fn with_all_endpoints_open_it_may_do_this_and_nothing_else() -> Result<()> {
+async fn permissions_with_all_endpoints_are_limited() -> Result<()> {
     with_release("https", async |cluster, account| {
         listed(cluster, account, "https").await?;
         listed(cluster, &cluster.sa_kubeconfig(NAMESPACE, own_tls::KEEPER).await?, "certificates").await?;
-        // API servers learn of a policy a moment after it is stored.
+        // API servers apply a policy a moment after it is stored.
         let guarded = ["delete", "clusterrole", "cluster-admin", "--dry-run=server"];
         eventually("the mirror's guard", PATIENCE, || async {
             refused(cluster, account, &guarded, "").await.map(Some)
@@ -89,7 +88,7 @@ async fn with_release(case: &str, test: impl AsyncFnOnce(&TestCluster, &Path) ->
     .await
 }
 
-/// Checks that the API server's own list is the one in the file.
+/// Checks that the API server's own list matches the one in the file.
 async fn listed(cluster: &TestCluster, account: &Path, case: &str) -> Result<()> {
     let account_args = ["create", "serviceaccount", NOBODY, "-n", ANYWHERE, "--dry-run=client", "-o", "json"];
     let nobody = cluster.kubectl(&account_args).await?;
@@ -97,7 +96,7 @@ async fn listed(cluster: &TestCluster, account: &Path, case: &str) -> Result<()>
     let nobody = cluster.sa_kubeconfig(ANYWHERE, NOBODY).await?;
     let everybodys = rules(&nobody, ANYWHERE).await?;
     let path = format!("{RIGHTS}/{case}.txt");
-    // The authorizer learns of roles by its watches.
+    // The authorizer learns of roles through its watches.
     eventually("the rights that the file lists", PATIENCE, || async {
         let anywhere: BTreeSet<String> = &rules(account, ANYWHERE).await? - &everybodys;
         let mut text = section("everywhere", &anywhere);
@@ -165,7 +164,7 @@ async fn refused(cluster: &TestCluster, account: &Path, request: &[&str], input:
     Ok(())
 }
 
-/// The policy on top of the mirror's rights.
+/// The policy, in addition to the mirror's permissions.
 const GUARD: &str = "queuewarden-rbac-mirror-policy";
 
 type Requests = [(&'static [&'static str], &'static str)];
@@ -199,15 +198,15 @@ spec: {mode: Observe}
 /// Requests that are always refused. They may name objects that do not exist, because RBAC refuses them
 /// before that is checked.
 const REFUSED: &Requests = &[
-    // YuniKorn's configuration, except the output; and no other ConfigMap.
+    // YuniKorn's configuration, except for the output, and no other ConfigMap.
     (&["patch", "configmap", "yunikorn-defaults", "-n", "yunikorn", "-p", "{}"], ""),
     (&["delete", "configmap", "yunikorn-configs", "-n", "yunikorn"], ""),
     (&["delete", "configmaps", "--all", "-n", "yunikorn"], ""),
     (&["get", "configmaps", "-n", "yunikorn"], ""),
     (&["get", "configmap", "kube-root-ca.crt", "-n", "yunikorn"], ""),
     (&["get", "configmaps", "-A"], ""),
-    // It may create ConfigMaps of any name there, because RBAC knows no names of created objects: for the
-    // last good base.
+    // It may create ConfigMaps of any name there, for the last good base, because RBAC cannot restrict the
+    // names of created objects.
     (&["patch", "configmap", "kube-root-ca.crt", "-n", NAMESPACE, "-p", "{}"], ""),
     (&["get", "configmaps", "-n", NAMESPACE], ""),
     (&["create", "configmap", "own", "-n", "default"], ""),
@@ -273,7 +272,7 @@ const REFUSED_BY_WEBHOOKS: &Requests = &[
     (&["patch", "validatingwebhookconfiguration", "queuewarden", "-p", "{}"], ""),
     (&["delete", "mutatingwebhookconfiguration", "yunikorn-admission-controller-mutations"], ""),
     (&["delete", "mutatingwebhookconfiguration", "zz-queuewarden-user-info"], ""),
-    // The mirror's rights do not reach the policy that limits it, nor roles of others.
+    // The mirror's permissions do not include the policy that limits it, or roles of others.
     (&["delete", "validatingadmissionpolicybinding", "queuewarden-rbac-mirror-policy"], ""),
     (&["delete", "clusterrolebinding", "cluster-admin", "--dry-run=server"], ""),
     (&["logs", "own", "-n", "yunikorn"], ""),

@@ -1,5 +1,5 @@
-//! Imports a fair-scheduler.xml with each form of ACL in Cloudera's reading; the operator renders it and the
-//! scheduler loads it. Pods show that access is as in Cloudera's handbook.
+//! Imports a fair-scheduler.xml with each form of ACL as Cloudera interprets it; the operator renders it and
+//! the scheduler loads it. Pods show that access matches Cloudera's handbook.
 
 use std::collections::BTreeSet;
 
@@ -33,11 +33,11 @@ const FROM: [&str; 8] = [
 const AT_ONCE: usize = 8;
 /// Groups that the file does not name.
 const OTHERS: [&str; 2] = ["lab_f", "strangers"];
-/// Names that mean nobody by the handbook, but are ordinary names to Hadoop: they are left out.
+/// Names that mean nobody according to the handbook, but are ordinary names to Hadoop. They are left out.
 const NOBODY: [&str; 2] = ["NOUSERS", "NOGROUPS"];
 
 #[tokio::test]
-async fn who_gets_in_by_the_handbook_gets_in_by_the_scheduler() -> Result<()> {
+async fn imported_access_matches_the_cloudera_handbook() -> Result<()> {
     TestCluster::with(async |cluster| {
         let directory = case("");
         let manifests = import(&directory, &FROM).await?;

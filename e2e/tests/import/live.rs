@@ -1,5 +1,5 @@
-//! Imports from a live cluster, and runs every command that the import prints: nobody has more access at any
-//! step than before.
+//! Imports from a live cluster, and runs every command that the import prints: at no step does anyone have
+//! more access than before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ use crate::cli::{ask, asker};
 
 const KEY: &str = "queues.yaml";
 
-/// The queues of the cluster before: two that some users may use, written by hand.
+/// The previous queues of the cluster: two that some users may use, written by hand.
 const TREE: &str = "\
 partitions:
   - name: default
@@ -82,14 +82,14 @@ async fn the_way_that_is_printed_never_opens_the_cluster() -> Result<()> {
         for command in commands {
             cluster.shell(directory.path(), command).await?;
             if command.contains("kubectl apply -f imported.yaml") {
-                // The test cluster's scheduler listens at another address than the import prints.
+                // The test cluster's scheduler listens at a different address than the import prints.
                 let url = format!("{{\"spec\":{{\"schedulerUrl\":\"{}\"}}}}", cluster.scheduler_url());
                 cluster
                     .kubectl(&["patch", "yunikornconfig", "default", "--type", "merge", "-p", &url])
                     .await?;
             }
             if command.contains("create configmap yunikorn-defaults") {
-                // Git takes the key out, and prunes it in the cluster.
+                // Git removes the key, and prunes it in the cluster.
                 let gone = r#"[{"op": "remove", "path": "/data/queues.yaml"}]"#;
                 let args = [
                     "-n",
@@ -112,7 +112,7 @@ async fn the_way_that_is_printed_never_opens_the_cluster() -> Result<()> {
         let config =
             cluster.kubectl(&["get", "yunikornconfig", "default", "-o", "jsonpath={.spec.adoption}"]).await?;
         ensure!(config.contains("IfUnowned"), "{config}");
-        // What would switch it off again is not printed.
+        // Commands that would disable it again are not printed.
         let again = ask(&asker(cluster, true, true).await?, "import yunikorn").await?;
         ensure!(again.code == Some(0) && again.out.is_empty(), "{again}");
         ensure!(again.err.contains("already managed"), "{again}");

@@ -1,5 +1,5 @@
-//! Tests imports: the output of `queuewarden import`, applied to a cluster, and the scheduler's behaviour
-//! after it.
+//! Tests imports: the output of `queuewarden import`, applied to a cluster, and the scheduler's resulting
+//! behavior.
 
 mod cloudera;
 mod live;

@@ -18,7 +18,7 @@ const ALL: [&str; 7] = [
     "webhooks.access=true",
 ];
 
-/// The controllers that make pods of templates.
+/// The controllers that create pods from templates.
 const CONTROLLERS: &str =
     "^system:serviceaccount:kube-system:(cronjob|deployment|job|replicaset)-controller$";
 
@@ -26,7 +26,7 @@ const CONTROLLERS: &str =
 #[ignore = "needs nodes: just kind"]
 async fn every_endpoint_answers_through_the_service() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
-        // Webhooks that exist before a pod listens would refuse what switches them on.
+        // Webhooks that are installed before a pod listens would refuse the objects that enable them.
         helm(cluster, &["webhooks.enabled=true"]).await?;
         helm(cluster, &ALL).await?;
         switch_on(cluster).await?;
@@ -44,7 +44,7 @@ async fn every_endpoint_answers_through_the_service() -> Result<()> {
             "data": {"service.schedulingInterval": "soon"}});
         let refused = refusal(cluster, &wrong.to_string()).await?;
         ensure!(refused.contains("configmaps.queuewarden.dev"), "{refused}");
-        // The name of another user, and the submission to a queue that is closed to this one.
+        // The name of another user, and a submission to a queue that is closed to this one.
         cluster.apply_text(&policy.to_string(), "queuewarden-e2e").await.context("the AdmissionPolicy")?;
         eventually("eve's workload to be refused", PATIENCE, || async {
             let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "eve"},

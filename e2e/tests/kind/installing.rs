@@ -18,7 +18,7 @@ use super::{
 
 const PAGE: &str = include_str!("../../../docs/install.md");
 
-/// Returns the lines of the first block for a shell in a section of the page.
+/// Returns the lines of the first shell block in a section of the page.
 fn lines(section: &str) -> Result<&'static str> {
     let text = PAGE.split_once(&format!("\n## {section}\n")).context("no such section")?.1;
     let block = text.split_once("```sh\n").context("no lines for a shell")?.1;
@@ -31,11 +31,11 @@ async fn uninstalled(cluster: &TestCluster) -> Result<()> {
     cluster.kubectl(&["delete", "namespace", operator::NAMESPACE]).await.map(drop)
 }
 
-/// Nothing but the lines of the page is typed: the nodes have the image under its published name, as if they
-/// had pulled it.
+/// Only the lines of the page are typed. The nodes have the image under its published name, as if they had
+/// pulled it.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
-async fn the_page_installs_it() -> Result<()> {
+async fn install_page_installs_queuewarden() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let published = concat!("ghcr.io/queuewarden/queuewarden:", env!("CARGO_PKG_VERSION"));
         run("docker", &["tag", IMAGE, published]).await?;
@@ -64,7 +64,7 @@ async fn the_page_installs_it() -> Result<()> {
     .await
 }
 
-/// As a plugin of kubectl the program asks the cluster.
+/// As a kubectl plugin, the program queries the cluster.
 async fn plugin(cluster: &TestCluster) -> Result<()> {
     let folder = tempfile::tempdir()?;
     symlink(assets::operator()?, folder.path().join("kubectl-queuewarden"))?;
@@ -112,7 +112,7 @@ async fn pods_run_as_the_user_that_they_are_given() -> Result<()> {
 /// text.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
-async fn upgrade_rollback_and_uninstall_are_not_noticed() -> Result<()> {
+async fn upgrade_rollback_and_uninstall_fail_no_request() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         helm(cluster, &["webhooks.enabled=true", "webhooks.validating=true"]).await?;
         switch_on(cluster).await?;

@@ -1,4 +1,4 @@
-//! Requests of clients while something happens to queuewarden.
+//! Requests of clients during disruptions of queuewarden.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +23,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Starts it: the QueueAcl has the name of this queue.
+    /// Starts it. The QueueAcl has the name of this queue.
     pub(super) fn start(cluster: &TestCluster, queue: &str) -> Result<Self> {
         let ends = Arc::new(AtomicBool::new(false));
         let acls = cluster.objects(Kind::QueueAcl)?;
@@ -53,13 +53,13 @@ impl Load {
         Ok(Self { ends, client })
     }
 
-    /// Ends it; fails if one of its requests has failed. Returns the user of the last grant that was stored.
+    /// Ends it; fails if one of its requests has failed. Returns the user of the last stored grant.
     pub(super) async fn without_failure(self) -> Result<String> {
         self.with_failures(0).await
     }
 
-    /// Ends it; fails if more of its requests have failed. Returns the user of the last grant that was
-    /// stored.
+    /// Ends it; fails if more than this many of its requests have failed. Returns the user of the last stored
+    /// grant.
     pub(super) async fn with_failures(self, allowed: usize) -> Result<String> {
         self.ends.store(true, Ordering::Relaxed);
         let (requests, last, failures) = self.client.await.context("the load ended early")?;

@@ -22,7 +22,7 @@ use tokio::process::Command;
 
 /// The image that the nodes have (`charts/queuewarden/ci/kind-values.yaml`).
 const IMAGE: &str = "queuewarden:e2e";
-/// What all objects of an installation have.
+/// The label of all objects of an installation.
 const LABEL: &str = "app.kubernetes.io/name=queuewarden";
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
@@ -79,7 +79,7 @@ async fn create_as(cluster: &TestCluster, user: &str, object: &Value) -> Result<
 }
 
 /// Returns a pod specification that a kubelet can run without a registry: queuewarden's own image, which
-/// prints its version, or waits.
+/// prints its version or waits.
 fn pod(queue: &str, application: &str, waits: bool) -> Value {
     let container = if waits {
         json!({"name": "c", "image": "registry.k8s.io/pause:3.10"})
@@ -104,7 +104,7 @@ fn merged(mut one: Value, other: Value) -> Value {
     one
 }
 
-/// Waits until as many pods of the namespace as given are in this phase, and returns the list of them all.
+/// Waits until this many pods of the namespace are in this phase, and returns the list of all pods.
 async fn phase(cluster: &TestCluster, selector: &str, phase: &str, count: usize) -> Result<Value> {
     eventually(&format!("{count} pods {selector} to be {phase}"), LONG, || async {
         let list = cluster.kubectl(&["get", "pods", "-n", NAMESPACE, "-l", selector, "-o", "json"]).await?;
@@ -163,5 +163,5 @@ async fn leader(cluster: &TestCluster) -> Result<(String, String)> {
     Ok((node.to_owned(), uid.to_owned()))
 }
 
-/// The time that a client gives a request: longer than a webhook may take.
+/// The timeout of a client's request, which is longer than a webhook may take.
 const REQUEST: Duration = Duration::from_secs(15);

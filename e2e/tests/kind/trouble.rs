@@ -1,10 +1,11 @@
-//! What happens to pods and nodes, under load, with two replicas and each webhook that can stop a cluster.
+//! Disruptions of pods and nodes, under load, with two replicas and each webhook that can block a cluster.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use queuewarden_e2e::helm::RELEASE;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{TestCluster, eventually, operator, yunikorn};
 use serde_json::json;
@@ -12,7 +13,7 @@ use serde_json::json;
 use super::load::Load;
 use super::{LABEL, apart, grant, helm, leader, roll_out_again, rolled_out, run, switch_on};
 
-/// The endpoints without which nobody writes a QueueAcl, nor creates pods.
+/// The endpoints that are needed to write QueueAcls and to create pods.
 const STRICT: [&str; 3] = ["webhooks.enabled=true", "webhooks.validating=true", "webhooks.userInfo=strict"];
 
 async fn strict(cluster: &TestCluster) -> Result<Load> {
@@ -65,7 +66,7 @@ async fn restarted(cluster: &TestCluster) -> Result<()> {
 
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
-async fn rolling_updates_cost_no_request() -> Result<()> {
+async fn rolling_updates_fail_no_request() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let load = strict(cluster).await?;
         for _ in 0..2 {
@@ -77,11 +78,11 @@ async fn rolling_updates_cost_no_request() -> Result<()> {
     .await
 }
 
-/// The Service still leads to a replica that was killed until the kubelet has seen its end, about a second:
-/// what comes to it is refused.
+/// For about a second, until the kubelet has noticed that a replica was killed, the Service still leads to
+/// it, and requests to it are refused.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
-async fn a_leader_that_is_killed_costs_a_second() -> Result<()> {
+async fn killed_leader_interrupts_requests_for_a_second() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let load = strict(cluster).await?;
         let (node, pod) = leader(cluster).await?;
@@ -143,6 +144,8 @@ async fn a_node_that_hangs_costs_a_minute() -> Result<()> {
 async fn renewed_certificates_cost_no_request() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let short = "webhooks.certificateArgs={--tls-certificate-lifetime=15s,--tls-authority-lifetime=45s}";
+        // The certificate of other tests is good for days. It goes with its installation.
+        run("helm", &["uninstall", RELEASE, "--namespace", operator::NAMESPACE, "--wait"]).await?;
         let load = strict_with(cluster, &[short]).await?;
         let text = r#"go-template={{index .data "tls.crt"}} {{index .data "ca.crt"}}"#;
         let seen = RefCell::new((BTreeSet::new(), BTreeSet::new()));
@@ -164,7 +167,7 @@ async fn renewed_certificates_cost_no_request() -> Result<()> {
 /// The `PodDisruptionBudget` lets them go one after the other.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
-async fn a_drained_node_costs_no_request() -> Result<()> {
+async fn drained_node_fails_no_request() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let load = strict(cluster).await?;
         let (node, _) = leader(cluster).await?;
@@ -182,11 +185,11 @@ async fn a_drained_node_costs_no_request() -> Result<()> {
     .await
 }
 
-/// A node that restarts ends its pods without notice. What waits for its replica just then waits in vain
-/// until the webhook's timeout; the other replica answers what comes after.
+/// A node that restarts ends its pods without notice. Requests that are waiting for its replica wait until
+/// the webhook's timeout; the other replica answers later ones.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
-async fn a_restarted_node_costs_what_it_was_answering() -> Result<()> {
+async fn restarted_node_fails_only_its_own_requests() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let load = strict(cluster).await?;
         // The drain of another test leaves both on one node.

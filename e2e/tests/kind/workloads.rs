@@ -1,4 +1,4 @@
-//! Workloads whose pods Kubernetes' own controllers make and a kubelet runs.
+//! Workloads whose pods are created by Kubernetes' own controllers and run by a kubelet.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::TestCluster;
@@ -10,7 +10,7 @@ use super::{create_as, grant, helm, phase, pod, switch_on};
 /// Each pod runs under the name of the person who applied the workload, never under a controller's.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
-async fn pods_of_workloads_run_as_who_applied_them() -> Result<()> {
+async fn workload_pods_run_as_their_author() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         helm(cluster, &["webhooks.enabled=true"]).await?;
         helm(cluster, &["webhooks.enabled=true", "webhooks.userInfo=true"]).await?;

@@ -39,7 +39,7 @@ pub(super) struct BehindTls<'cluster> {
 }
 
 impl<'cluster> BehindTls<'cluster> {
-    /// Starts the proxy, and names it with its authority and a Secret that does not exist yet.
+    /// Starts the proxy, and configures it with its authority and a Secret that does not exist yet.
     pub(super) async fn start(cluster: &'cluster TestCluster) -> Result<Self> {
         let authority = Authority::new()?;
         let identity = authority.server(VALID)?;
@@ -87,7 +87,7 @@ impl<'cluster> BehindTls<'cluster> {
         Ok(())
     }
 
-    /// Makes each fault and rotates the token, and returns to a scheduler that is loaded. `sees` waits for a
+    /// Causes each fault and rotates the token, and returns to a scheduler that is loaded. `sees` waits for a
     /// reason of `Loaded`.
     pub(super) async fn each_fault(&self, mut sees: impl AsyncFnMut(&str) -> Result<()>) -> Result<()> {
         sees("SchedulerSecretInvalid").await?;

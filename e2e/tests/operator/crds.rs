@@ -1,5 +1,5 @@
-//! Tests the rules of the schema on the real API server: accepted objects, refused objects, and the words of
-//! the refusals.
+//! Tests the rules of the schema on the real API server: accepted objects, refused objects, and the messages
+//! of the refusals.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::wait::PATIENCE;
@@ -15,7 +15,7 @@ const CASES: [(&str, &str, &str); 4] = [
 ];
 
 #[tokio::test]
-async fn the_api_server_accepts_and_refuses_as_the_cases_say() -> Result<()> {
+async fn crd_cases_match_the_api_server() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let mut wrong = Vec::new();
@@ -60,7 +60,7 @@ async fn check(cluster: &TestCluster, kind: &str, plural: &str, case: &Value) ->
     }
 }
 
-/// Returns whether the API server answers as expected. For a broken CEL rule, it names the value instead of
+/// Returns whether the API server answers as expected. For a broken CEL rule, it quotes the value instead of
 /// its type from Kubernetes 1.35.4 on.
 fn is_expected(text: &str, expected: &str) -> bool {
     let typed = |kind| expected.split_once(&format!("Invalid value: \"{kind}\": "));

@@ -11,8 +11,8 @@ use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, eventually};
 use super::story::in_seconds;
 use super::{acl, apply, grant, running};
 
-/// Returns type, reason and note of the events of an object as it is now, and how often each was repeated,
-/// oldest first.
+/// Returns type, reason and note of the current object's events, and how often each was repeated, oldest
+/// first.
 async fn events(cluster: &TestCluster, kind: Kind, name: &str) -> Result<Vec<(String, String, String, i32)>> {
     let uid = cluster.objects(kind)?.get(name).await?.metadata.uid;
     let events = Api::<Event>::all(cluster.client()?).list(&ListParams::default()).await?;
@@ -80,7 +80,7 @@ async fn each_change_is_reported_once() -> Result<()> {
 
 /// A restart does not repeat it, because the status records that it was reported.
 #[tokio::test]
-async fn an_end_is_reported_an_hour_before() -> Result<()> {
+async fn end_is_reported_an_hour_before() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -104,7 +104,8 @@ async fn an_end_is_reported_an_hour_before() -> Result<()> {
     .await
 }
 
-/// An event names who gains and who loses from Ready to Ready, and one an edit of the output by others.
+/// One event reports who gains and who loses from Ready to Ready, and another one an edit of the output by
+/// others.
 #[tokio::test]
 async fn who_gains_and_who_loses_is_reported() -> Result<()> {
     TestCluster::with(async |cluster| {
@@ -125,7 +126,7 @@ async fn who_gains_and_who_loses_is_reported() -> Result<()> {
         let note = edited.iter().find(|event| event.1 == "OutputEdited").context("no event")?.2.as_str();
         ensure!(note.contains("changed `queues.yaml` in yunikorn-configs, which grants submit on root"), "{note}");
         ensure!(note.contains("everyone") && note.ends_with("it is put back"), "{note}");
-        // The log has the access that was open, and how long it was.
+        // The log contains the access that was open, and for how long.
         let log = operator.log().await?;
         let repaired = log.lines().find(|line| line.contains("the change that is put back had been there for"));
         ensure!(repaired.is_some_and(|line| line.contains("takes submit on root")), "{log}");

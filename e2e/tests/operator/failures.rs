@@ -19,7 +19,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn the_scheduler_restarts_with_everything_we_write() -> Result<()> {
+async fn scheduler_restarts_with_every_written_text() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::SchedulerProcess])? {
             return Ok(());
@@ -53,7 +53,7 @@ async fn the_scheduler_restarts_with_everything_we_write() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_api_server_comes_back_and_nothing_was_missed() -> Result<()> {
+async fn restarted_api_server_loses_no_change() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::ApiServerProcess])? {
             return Ok(());
@@ -73,7 +73,7 @@ async fn the_api_server_comes_back_and_nothing_was_missed() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_operator_that_dies_after_its_write_leaves_no_untrue_status() -> Result<()> {
+async fn operator_killed_after_a_write_leaves_no_false_status() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess, Capability::Audit])? {
             return Ok(());
@@ -116,7 +116,7 @@ async fn a_stopped_operator_leaves_access_as_it_is_and_catches_up() -> Result<()
 }
 
 #[tokio::test]
-async fn of_two_replicas_one_writes_and_the_other_takes_over() -> Result<()> {
+async fn second_replica_takes_over() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -134,7 +134,7 @@ async fn of_two_replicas_one_writes_and_the_other_takes_over() -> Result<()> {
         cluster.wait_for(Kind::QueueAcl, "two", is_true("Ready"), LONG).await?;
         ensure!(cluster.leader().await?.as_deref() == Some(following.name()?));
         ensure!(live(cluster).await?.contains("'alice'"));
-        // An operator that ends releases the Lease: nobody waits until it expires.
+        // An operator that terminates releases the Lease, so that no one waits until it expires.
         let third = Operator::start(cluster).await?;
         following.process()?.terminate()?;
         following.process()?.exited(PATIENCE).await?;
@@ -166,9 +166,9 @@ async fn a_changed_base_is_rendered_again() -> Result<()> {
     .await
 }
 
-/// A plan from half of the objects would take the other half for missing.
+/// A plan from half of the objects would treat the other half as missing.
 #[tokio::test]
-async fn nothing_is_written_or_said_to_be_well_while_something_cannot_be_read() -> Result<()> {
+async fn unreadable_object_prevents_writes_and_ready() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -231,7 +231,7 @@ async fn a_config_map_that_may_not_be_read_is_not_taken_for_missing() -> Result<
     .await
 }
 
-/// An upgrade may bring the program before its definitions.
+/// An upgrade may install the program before its definitions.
 #[tokio::test]
 async fn access_is_managed_without_the_definition_of_tests() -> Result<()> {
     TestCluster::with(async |cluster| {

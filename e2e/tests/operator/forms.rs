@@ -1,5 +1,5 @@
-//! Tests all changes from one form of a right to another, as each kind of program writes them, on the real
-//! API server.
+//! Tests all changes from one form of a right to another, as written by each kind of program, on the real API
+//! server.
 
 use anyhow::{Context as _, Result, ensure};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
@@ -69,7 +69,7 @@ fn merge_patch(from: &Value, to: &Value) -> Value {
     Value::Object(removed.chain(set).collect::<Map<_, _>>())
 }
 
-/// Names each object whose `admin` is not exactly that of the second form.
+/// Names each object whose `admin` does not equal the second form.
 async fn differences(cluster: &TestCluster, changes: &[Change]) -> Result<Vec<String>> {
     let stored = cluster.kubectl(&["get", "queueacls", "-o", "json"]).await?;
     let stored: Value = serde_json::from_str(&stored)?;
@@ -106,15 +106,15 @@ async fn forms_by_server_side_apply_change_into_each_other() -> Result<()> {
 
 /// Objects that were applied before the forms became atomic can still be changed.
 #[tokio::test]
-async fn forms_that_were_granular_change_into_each_other() -> Result<()> {
+async fn formerly_granular_forms_change_into_each_other() -> Result<()> {
     let apply = ["apply", "--server-side", "--field-manager=flux", "-f", "-"];
     TestCluster::with(async |cluster| {
         cluster.remove_installation().await?;
         cluster.apply_file("e2e/upgrade/0.1.0/crds.yaml").await?;
         cluster.crds_established().await?;
         let mut changes = changes();
-        // nobody is a new field. A writer of empty lists never owned them, so they stay, and grant nobody,
-        // when the right is left out.
+        // nobody is a new field. A writer of empty lists never owned them, so they stay when the right is
+        // left out, and grant nothing.
         changes.retain(|Change { from, to }| {
             from["spec"]["admin"].get("nobody").is_none() && to["metadata"]["name"] != "no-names-to-absent"
         });
@@ -211,7 +211,8 @@ async fn a_right_left_empty_is_refused() -> Result<()> {
         let created = created.map_err(|error| error.to_string());
         ensure!(created.as_ref().is_err_and(|why| why.contains(WHY)), "created by kubectl: {created:?}");
 
-        // kubectl apply does not send the null. It has it in its annotation, which makes the object invalid.
+        // kubectl apply does not send the null, but stores it in its annotation, which makes the object
+        // invalid.
         cluster.kubectl_with_input(&["apply", "-f", "-"], &named).await?;
         let read = queuewarden_api::convert::queue_acl(&api.get("by-kubectl").await?);
         let why = format!("{:?}", read.spec);

@@ -31,7 +31,7 @@ enum Strategy {
     /// A merge of the last applied object, the newly applied one and the current object (Helm 3; `kubectl
     /// apply`, and so Argo CD by default).
     Merge,
-    /// Server-side apply; a conflict fails the release (Helm 4), or does not count (Argo CD with
+    /// Server-side apply; a conflict fails the release (Helm 4), or is ignored (Argo CD with
     /// `ServerSideApply=true`).
     Apply { force: bool },
     /// Server-side apply by force of the objects that differ in a dry run (Flux).
@@ -125,7 +125,7 @@ impl Tool {
     }
 }
 
-/// Returns the objects of the repository, or the release, in this round: in most rounds nothing new.
+/// Returns the objects of the repository, or the release, in this round; most rounds contain no changes.
 fn wanted(round: usize) -> [Value; 2] {
     let (grant, tree) = (round / 4, round / 10);
     let acl = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl",

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{acl, apply, configure, delete, grant, live, live_when, running};
 
-/// The role with the right to record.
+/// The role with permission to record.
 const ROLE: [&str; 4] = ["role", "queuewarden", "-n", yunikorn::NAMESPACE];
 
 fn revisions(cluster: &TestCluster) -> Result<Api<ControllerRevision>> {
@@ -44,7 +44,7 @@ async fn recorded_until(cluster: &TestCluster, count: usize) -> Result<Vec<(i64,
 }
 
 #[tokio::test]
-async fn each_text_that_is_written_becomes_a_revision() -> Result<()> {
+async fn each_written_text_becomes_a_revision() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = running(cluster).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
@@ -76,7 +76,7 @@ async fn each_text_that_is_written_becomes_a_revision() -> Result<()> {
         let found = recorded_until(cluster, 6).await?;
         ensure!(found.iter().any(|(_, cause, _)| cause == "no AdmissionPolicy any more"), "{found:?}");
 
-        // A deletion by hand harms nothing, and the newest text is found again after a restart.
+        // A manual deletion is harmless, and the newest text is found again after a restart.
         let all = revisions(cluster)?;
         all.delete_collection(&DeleteParams::default(), &ListParams::default()).await?;
         grant(cluster, "test", "root.dev", "submit: {users: [carol]}").await?;
@@ -186,8 +186,8 @@ fn revision(name: &str, data: &Value, owners: &Value) -> Value {
         "metadata": {"name": name, "namespace": yunikorn::NAMESPACE, "ownerReferences": owners}})
 }
 
-/// A revision of a `StatefulSet` is a patch of it, so its pods may have another namespace and account. The
-/// right to create revisions, which RBAC cannot limit to names, is not the right to do that.
+/// A revision of a `StatefulSet` is a patch of it, so its pods may get another namespace and account.
+/// Permission to create revisions, which RBAC cannot limit to names, is not enough for that.
 #[tokio::test]
 async fn the_operators_token_writes_no_revision_of_which_pods_are_made() -> Result<()> {
     TestCluster::with(async |cluster| {

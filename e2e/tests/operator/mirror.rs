@@ -1,4 +1,5 @@
-//! Tests the RBAC mirror: Kubernetes itself decides by the ACLs, and nobody gets any other right through it.
+//! Tests the RBAC mirror: Kubernetes itself decides according to the ACLs, and no one gets any other
+//! permission through it.
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +43,7 @@ async fn allow(cluster: &TestCluster) -> Result<()> {
     configure(cluster, "  rbacMirror: Enabled\n").await
 }
 
-/// Waits until the mirror is reported to be unfinished, with this reason.
+/// Waits until the mirror is reported as unfinished, with this reason.
 async fn unfinished(cluster: &TestCluster, why: &str) -> Result<()> {
     eventually(&format!("`Mirrored` to tell of {why}"), LONG, || async {
         let conditions = cluster.conditions(Kind::YuniKornConfig, "default").await?;
@@ -107,7 +108,7 @@ async fn mirrored(cluster: &TestCluster) -> Result<(Vec<ClusterRole>, Vec<Cluste
 }
 
 #[tokio::test]
-async fn kubectl_auth_can_i_answers_by_the_acls() -> Result<()> {
+async fn kubectl_auth_can_i_follows_the_acls() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = mirroring(cluster).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
@@ -157,19 +158,19 @@ async fn kubectl_auth_can_i_answers_by_the_acls() -> Result<()> {
 }
 
 #[tokio::test]
-async fn switched_off_it_is_removed_and_without_rights_it_says_so() -> Result<()> {
+async fn disabled_mirror_is_removed_and_missing_permissions_are_reported() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let roles: Api<ClusterRole> = Api::all(cluster.client()?);
         let bindings: Api<ClusterRoleBinding> = Api::all(cluster.client()?);
-        // Other tests may have left the rights.
+        // Other tests may have left the permissions.
         let rights = ListParams::default().fields("metadata.name=queuewarden-rbac-mirror");
         bindings.delete_collection(&DeleteParams::default(), &rights).await?;
         roles.delete_collection(&DeleteParams::default(), &rights).await?;
         configure(cluster, "  rbacMirror: Enabled\n").await?;
         let operator = Operator::start(cluster).await?;
         config_is(cluster, is_false("Mirrored", "Forbidden"), PATIENCE).await?;
-        // The queues are configured all the same.
+        // The queues are configured nevertheless.
         config_is(cluster, is_true("Loaded"), PATIENCE).await?;
         cluster.apply_kustomization("manifests/rbac-mirror").await?;
         config_is(cluster, is_true("Mirrored"), LONG).await?;
@@ -193,7 +194,7 @@ async fn switched_off_it_is_removed_and_without_rights_it_says_so() -> Result<()
 }
 
 #[tokio::test]
-async fn what_somebody_else_does_to_it_is_undone() -> Result<()> {
+async fn foreign_changes_of_the_mirror_are_reverted() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = mirroring(cluster).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
@@ -236,8 +237,8 @@ async fn what_somebody_else_does_to_it_is_undone() -> Result<()> {
     .await
 }
 
-/// It backs off, reports that, and continues when it may: when a write is refused, and when another writer is
-/// always faster.
+/// It backs off, reports the failure, and continues when it can: if a write is refused, and if another writer
+/// is always faster.
 #[tokio::test]
 async fn refused_and_stale_writes_are_reported_and_made_later() -> Result<()> {
     TestCluster::with(async |cluster| {
@@ -332,7 +333,7 @@ async fn refusal(cluster: &TestCluster, verb: &str, object: &Value) -> Result<St
 }
 
 #[tokio::test]
-async fn its_rights_are_good_for_nothing_else() -> Result<()> {
+async fn mirror_permissions_allow_nothing_else() -> Result<()> {
     TestCluster::with(async |cluster| {
         guarded(cluster).await?;
         let us = format!("--as={}", operator::USER);
@@ -396,7 +397,7 @@ async fn its_rights_are_good_for_nothing_else() -> Result<()> {
 }
 
 #[tokio::test]
-async fn its_rights_cannot_be_given_to_another_identity() -> Result<()> {
+async fn mirror_permissions_cannot_be_granted_to_others() -> Result<()> {
     TestCluster::with(async |cluster| {
         guarded(cluster).await?;
         let roles = ListParams::default().labels("app.kubernetes.io/part-of=queuewarden");
@@ -421,9 +422,9 @@ async fn its_rights_cannot_be_given_to_another_identity() -> Result<()> {
     .await
 }
 
-/// Its objects belong to the YuniKornConfig: when that is deleted, nobody else could remove them.
+/// Its objects belong to the YuniKornConfig. When that is deleted, no one else could remove them.
 #[tokio::test]
-async fn it_goes_with_the_configuration() -> Result<()> {
+async fn mirror_is_deleted_with_the_configuration() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::ControllerManager, Capability::OperatorProcess])? {
             return Ok(());
@@ -464,11 +465,11 @@ async fn reviews(cluster: &TestCluster) -> Result<(Duration, Duration)> {
 }
 
 #[tokio::test]
-async fn a_thousand_acls_find_room_and_those_after_them_are_reported() -> Result<()> {
+async fn mirror_holds_a_thousand_acls_and_reports_the_rest() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = mirroring(cluster).await?;
         let before = reviews(cluster).await?;
-        // Somebody else's object conflicts with one of them, and with no other.
+        // Another client's object conflicts with one of them, and with no other.
         let theirs = "queuewarden:mirror:submit:root.q0500";
         cluster.kubectl(&["create", "clusterrole", theirs, "--verb=get", "--resource=pods"]).await?;
         let start = Instant::now();

@@ -1,5 +1,5 @@
-//! Tests the operator in a real cluster, under the rights it is shipped with: applied objects, the
-//! scheduler's decisions, and status.
+//! Tests the operator in a real cluster, with the permissions it is shipped with: applied objects, the
+//! scheduler's decisions, and statuses.
 
 mod behind_tls;
 mod crds;
@@ -46,7 +46,7 @@ fn other_version() -> Result<Version> {
     Version::PROVEN.into_iter().find(|&version| version != ours).context("there is only one version")
 }
 
-/// Sets whether the scheduler takes new texts without a restart: a JSON value.
+/// Sets whether the scheduler loads new texts without a restart: a JSON value.
 async fn hot_refresh(cluster: &TestCluster, value: &str) -> Result<()> {
     let patch = format!(r#"{{"data": {{"service.enableConfigHotRefresh": {value}}}}}"#);
     let (map, namespace) = (yunikorn::DEFAULTS, yunikorn::NAMESPACE);
@@ -56,7 +56,7 @@ async fn hot_refresh(cluster: &TestCluster, value: &str) -> Result<()> {
         .map(drop)
 }
 
-/// Stops the scheduler from taking new texts.
+/// Stops the scheduler from loading new texts.
 pub(crate) async fn refresh_no_more(cluster: &TestCluster) -> Result<()> {
     hot_refresh(cluster, "\"false\"").await?;
     // The scheduler notices the switch when it next reads the ConfigMaps.
@@ -133,7 +133,7 @@ async fn submits(
     .await
 }
 
-/// Returns the queue tree in the output; an error if there is none.
+/// Returns the queue tree in the output; an error if it has no such key.
 pub(crate) async fn live(cluster: &TestCluster) -> Result<String> {
     cluster.config_value(yunikorn::CONFIGS, KEY).await?.context("no queue tree in the output")
 }

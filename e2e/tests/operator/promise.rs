@@ -20,7 +20,7 @@ use super::{
     KEY, acl, apply, config_is, configure, delete, grant, gzip, live, refresh_no_more, running, start_behind,
 };
 
-/// The time within which a withdrawal must reach the scheduler, whatever is broken.
+/// The time within which a withdrawal must reach the scheduler no matter which part is broken.
 const WITHDRAWAL: Duration = Duration::from_secs(5);
 /// The time within which a status must reflect another client's change.
 const NOTICE: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ pub(super) async fn merge(cluster: &TestCluster, change: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Returns the text of condition `Ready`, if it is true and about the object's present generation; that of
+/// Returns the message of condition `Ready`, if it is true and for the object's current generation; that of
 /// `Expired` even if it is not true.
 async fn claims(cluster: &TestCluster, kind: Kind, name: &str) -> Result<Option<String>> {
     let Some(object) = cluster.objects(kind)?.get_opt(name).await? else { return Ok(None) };
@@ -88,7 +88,7 @@ async fn never_came_back(cluster: &TestCluster, since: u64, user: &str) -> Resul
 }
 
 #[tokio::test]
-async fn a_grant_that_is_narrowed_while_the_base_is_broken_is_narrowed() -> Result<()> {
+async fn grant_narrowed_while_the_base_is_broken_is_narrowed() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = running(cluster).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [sue, bob]}").await?;
@@ -146,7 +146,7 @@ async fn a_grant_that_is_deleted_while_the_base_is_broken_ends() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_grant_that_is_deleted_while_the_text_is_too_large_ends() -> Result<()> {
+async fn grant_deleted_while_the_text_is_too_large_ends() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = running(cluster).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [eve]}").await?;
@@ -161,7 +161,7 @@ async fn a_grant_that_is_deleted_while_the_text_is_too_large_ends() -> Result<()
 }
 
 #[tokio::test]
-async fn a_typo_after_a_narrowing_that_no_status_remembers_brings_nobody_back() -> Result<()> {
+async fn typo_after_an_unrecorded_narrowing_restores_no_access() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         configure(cluster, "").await?;
@@ -176,7 +176,7 @@ async fn a_typo_after_a_narrowing_that_no_status_remembers_brings_nobody_back() 
         ends(cluster, "prod", "bob").await?;
         let since = revision(&cluster.client()?).await?;
         apply(cluster, &acl("prod", "root.prod", "submit: {acl: 'sue,oidc:ann'}")).await?;
-        // The other grant shows that the operator has gone on.
+        // The other grant shows that the operator has continued.
         apply(cluster, &acl("dev", "root.dev", "submit: {users: [tom]}")).await?;
         eventually("the other grant", PATIENCE, || async { Ok(runs(cluster, "tom").await?.then_some(())) })
             .await?;
@@ -193,7 +193,7 @@ async fn a_typo_after_a_narrowing_that_no_status_remembers_brings_nobody_back() 
     .await
 }
 
-/// Waits until `Ready` has the expected value; then it stays so.
+/// Waits until `Ready` has the expected value, and checks that it stays so.
 async fn ready_is_true_only_where(
     cluster: &TestCluster,
     kind: Kind,
@@ -216,7 +216,7 @@ async fn ready_is_true_only_where(
 }
 
 #[tokio::test]
-async fn a_grant_behind_a_packed_tree_of_somebody_else_is_not_ready() -> Result<()> {
+async fn grant_hidden_by_a_foreign_packed_tree_is_not_ready() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = running(cluster).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [sue]}").await?;
@@ -245,7 +245,7 @@ async fn a_grant_behind_a_packed_tree_of_somebody_else_is_not_ready() -> Result<
 }
 
 #[tokio::test]
-async fn an_admission_policy_behind_packed_data_of_somebody_else_is_not_ready() -> Result<()> {
+async fn admission_policy_hidden_by_foreign_packed_data_is_not_ready() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = running(cluster).await?;
         let policy = "apiVersion: queuewarden.dev/v1alpha1\nkind: AdmissionPolicy\nmetadata: {name: policy}\n\
@@ -370,7 +370,7 @@ async fn a_withdrawal_is_written_while_the_scheduler_hangs_behind_its_webhook() 
 const EDITS: usize = 8;
 
 #[tokio::test]
-async fn withdrawals_get_through_while_somebody_edits_the_output() -> Result<()> {
+async fn withdrawals_are_written_despite_foreign_edits() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = running(cluster).await?;
         for round in 0..EDITS {

@@ -55,7 +55,7 @@ impl QueueOperator {
 
     async fn new(cluster: &TestCluster, target: &str) -> Result<Self> {
         let mut config = kubeconfig::load(cluster.kubeconfig()).await?;
-        // It sets no field manager: the API server takes the name of the program.
+        // It sets no field manager, so the API server uses the name of the program.
         let agent = "yunikorn-queue-operator/v1.10.0 (linux/amd64) kubernetes/$Format".parse()?;
         config.headers.push((http::header::USER_AGENT, agent));
         let client = Client::try_from(config)?;
@@ -168,7 +168,7 @@ async fn queue_operator_that_keeps_writing_is_named_with_what_to_do() -> Result<
         let checks = ask(cluster.kubeconfig(), "check").await?;
         ensure!(checks.out.contains("queues.yunikorn.apache.org is installed"), "{checks}");
 
-        // It is stopped. Nothing of it stays.
+        // It is stopped, and leaves nothing.
         live_when(cluster, "our text to be back", |text| text.contains("'alice'")).await?;
         config_is(cluster, is_true("Applied"), LONG).await?;
         ensure!(cluster.submit("bob", &["ops"], "root.dev").await?.is_rejected());
@@ -210,7 +210,7 @@ async fn queue_operator_in_another_namespace_makes_the_base_and_its_acls_count()
         submits(cluster, "bob", &["ops"], "root.prod", false).await?;
         submits(cluster, "bob", &["ops"], "root.dev", true).await?;
 
-        // A Queue is added; queuewarden's output is not touched by its operator.
+        // A Queue is added. Its operator does not touch queuewarden's output.
         add(cluster, "batch", "carol").await?;
         other.reconcile().await?;
         cluster.shell(folder.path(), &copies).await?;

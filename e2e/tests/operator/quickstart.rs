@@ -10,14 +10,14 @@ use super::{configure, live};
 type Ready = (String, String, String);
 
 #[tokio::test]
-async fn the_cluster_says_what_render_said() -> Result<()> {
+async fn cluster_matches_the_output_of_render() -> Result<()> {
     TestCluster::with(async |cluster| {
         let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/quickstart");
         let (text, mut expected) = rendered(examples).await?;
         cluster.install().await?;
         cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", examples]).await?;
-        // The test cluster's scheduler listens at another address than the example's, and needs some keys of
-        // its own.
+        // The test cluster's scheduler listens at a different address than in the example, and needs some
+        // keys of its own.
         configure(cluster, "").await?;
         let _operator = queuewarden_e2e::Operator::start(cluster).await?;
         // The header is left out, because its revision depends on the number of writes.

@@ -1,7 +1,7 @@
-//! Reaches every reason that status can give in a real cluster.
+//! Reaches every reason that a status can have in a real cluster.
 //!
-//! It is one test, because it must know all reasons that it has seen: at the end it compares them with all
-//! reasons of the plan, so a reason that no cluster can show is removed.
+//! It is a single test, because it must know all reasons that it has seen: at the end it compares them with
+//! all reasons of the plan, so that a reason that no cluster can produce is removed.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -98,8 +98,8 @@ async fn every_reason_is_reached() -> Result<()> {
 async fn without_a_configuration(seen: &mut Seen<'_>) -> Result<()> {
     apply(seen.cluster, &acl("good", "root.prod", "submit: {users: [alice]}")).await?;
     seen.queue_acl("good", "Programmed", "Unknown", "ConfigNotReady").await?;
-    // Without a base, and with nothing ever in force, the built-in default applies, which nobody has to
-    // write.
+    // Without a base, and with nothing ever in force, the built-in default applies, which is not written
+    // anywhere.
     seen.cluster.write_config_map(yunikorn::DEFAULTS, seen.cluster.needed_defaults()).await?;
     configure(seen.cluster, "  mode: Observe\n").await?;
     seen.config("BaseResolved", "True", "BuiltInDefault").await?;
@@ -162,7 +162,7 @@ async fn objects(seen: &mut Seen<'_>) -> Result<()> {
     ];
     for (name, text, reason) in cases {
         apply(cluster, &text).await?;
-        // What is outside its time is accepted, and there is nothing to wait for.
+        // An object outside its time is accepted, and there is nothing to wait for.
         let late = matches!(reason, "NotYetValid" | "Expired" | "Suspended");
         let status = if late { "True" } else { "False" };
         let message = seen.queue_acl(name, "Accepted", status, reason).await?;
@@ -178,7 +178,7 @@ async fn objects(seen: &mut Seen<'_>) -> Result<()> {
         seen.queue_acl("account", r#type, "False", "IdentityWebhookMissing").await?;
     }
     delete(cluster, "queueacl", "account").await?;
-    // A mistake in an object that was in force keeps it in force.
+    // An object that was in force stays in force after a mistake.
     apply(cluster, &acl("good", "root.prod", "submit: {acl: 'alice,system:serviceaccount:spark:driver'}"))
         .await?;
     seen.queue_acl("good", "Programmed", "True", "LastValidKept").await?;
@@ -244,13 +244,13 @@ async fn bases(seen: &mut Seen<'_>) -> Result<()> {
     configure(cluster, "  base: {configMap: yunikorn-queues}\n").await?;
     seen.config("BaseResolved", "False", "BaseNotFound").await?;
     configure(cluster, "").await?;
-    // A partition that is active must stay in the text; the scheduler is restarted before it may go.
+    // An active partition must stay in the text; the scheduler is restarted before it may be removed.
     cluster.set_base(&format!("{BASE}  - name: gpu\n    queues:\n      - name: root\n")).await?;
     seen.config("Ready", "True", "Ready").await?;
     cluster.set_base(BASE).await?;
     let message = seen.config("Applied", "False", "PartitionMissing").await?;
     ensure!(message.contains("`gpu`"), "{message}");
-    // This is the solution that the message names.
+    // This is the solution in the message.
     cluster.scheduler()?.kill()?;
     cluster.delete_config_map(yunikorn::CONFIGS).await?;
     seen.config("Applied", "True", "Applied").await?;
@@ -259,7 +259,7 @@ async fn bases(seen: &mut Seen<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Another key is used only once the scheduler, started again, is proven to read it.
+/// Another key is used only once the scheduler, after a restart, is proven to read it.
 async fn another_policy_group(seen: &mut Seen<'_>) -> Result<()> {
     merge(seen.cluster, &json!({"data": {"service.policyGroup": "group-a"}})).await?;
     let message = seen.config("Applied", "False", "PolicyGroupPending").await?;
@@ -283,7 +283,7 @@ async fn most_objects_gone(seen: &mut Seen<'_>) -> Result<()> {
     let _ = cluster.objects(Kind::QueueAcl)?.delete_collection(&DeleteParams::default(), &closing).await?;
     let message = seen.config("Applied", "False", "RemovalUnconfirmed").await?;
     ensure!(cluster.submit("tom", &["nobody"], "root.dev").await?.is_rejected());
-    // This is the solution that the message names.
+    // This is the solution in the message.
     let (_, command) = message.split_once("kubectl ").context("no command")?;
     cluster.kubectl(&command.split_whitespace().collect::<Vec<_>>()).await?;
     seen.config("Ready", "True", "Ready").await?;
@@ -342,7 +342,7 @@ async fn a_policy_that_is_hidden(seen: &mut Seen<'_>) -> Result<()> {
     seen.wait(Kind::AdmissionPolicy, "closed", "Effective", "Unknown", "HotRefreshDisabled").await?;
     hot_refresh(cluster, "null").await?;
     delete(cluster, "admissionpolicy", "closed").await?;
-    // A scheduler that saw it off stays so until it is started again.
+    // A scheduler that has seen it off stays that way until it is restarted.
     cluster.scheduler()?.kill()?;
     cluster.start_scheduler().await?;
     seen.config("Ready", "True", "Ready").await?;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-/// Replaces the scheduler's REST interface and refuses every configuration. Ends with the test.
+/// Replaces the scheduler's REST interface and refuses every configuration until the test ends.
 pub(super) struct Refusing {
     address: String,
     task: tokio::task::JoinHandle<()>,

@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 
 use super::{apply, config_is, configure, grant, other_version, running};
 
-/// The time within which an upgrade of the scheduler is noticed.
+/// The time within which an upgrade of the scheduler must be noticed.
 const NOTICE: Duration = Duration::from_mins(1);
 const UNPROVEN: Expected<'_> =
     Expected { r#type: "Loaded", status: "Unknown", reason: Some("VersionUnproven") };
 
-/// A server that answers as the real scheduler does, and reports another release.
+/// A server that answers like the real scheduler, but reports a different release.
 #[derive(Debug, Clone)]
 struct MadeUp {
     real: Rest,
@@ -58,7 +58,7 @@ async fn version(cluster: &TestCluster) -> Result<Value> {
 }
 
 #[tokio::test]
-async fn a_release_that_queuewarden_was_not_compared_with_is_never_loaded() -> Result<()> {
+async fn untested_release_is_never_loaded() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -83,7 +83,7 @@ async fn a_release_that_queuewarden_was_not_compared_with_is_never_loaded() -> R
         }
         grant(cluster, "prod", "root.prod", "submit: {users: [sue]}").await?;
 
-        // Nothing but the name of a version in the spec vouches for a build without a release ...
+        // A build without a release is only trusted because of the version in the spec ...
         made_up.report("");
         config_is(cluster, UNPROVEN, NOTICE).await?;
         apply(cluster, &format!("{config}  version: \"1.9\"\n")).await?;
@@ -100,7 +100,7 @@ async fn a_release_that_queuewarden_was_not_compared_with_is_never_loaded() -> R
 }
 
 #[tokio::test]
-async fn the_real_scheduler_is_asked_for_its_release() -> Result<()> {
+async fn release_of_the_real_scheduler_is_queried() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());

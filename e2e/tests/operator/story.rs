@@ -12,7 +12,7 @@ use queuewarden_e2e::{Capability, Kind, TestCluster, eventually, yunikorn};
 use super::{acl, apply, config_is, delete, grant, hashes, live, open_base, running, submits, writes};
 
 #[tokio::test]
-async fn a_queue_acl_opens_a_queue_and_its_deletion_closes_it() -> Result<()> {
+async fn queue_acl_opens_a_queue_and_its_deletion_closes_it() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = running(cluster).await?;
         ensure!(cluster.submit("alice", &["devs"], "root.prod").await?.is_rejected());
@@ -58,7 +58,7 @@ async fn columns_show_what_is_asked_for_and_what_is_in_force() -> Result<()> {
         for object in ["queueacl.queuewarden.dev/now", "yunikornconfig.queuewarden.dev/default"] {
             ensure!(all.contains(object), "{all}");
         }
-        // The worst fact is the reason, with its line.
+        // The worst fact is the reason, with its message.
         cluster.set_base("partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: 'a  b'\n").await?;
         let wide = eventually("the line of the mistake", PATIENCE, || async {
             let text = cluster.kubectl(&["get", "yunikornconfig", "-o", "wide"]).await?;
@@ -89,7 +89,7 @@ async fn groups_are_granted_and_grants_of_several_objects_join() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_open_root_is_closed_by_a_queue_acl() -> Result<()> {
+async fn queue_acl_closes_an_open_root() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = running(cluster).await?;
         cluster.set_base(&open_base()).await?;
@@ -103,7 +103,7 @@ async fn an_open_root_is_closed_by_a_queue_acl() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_grant_ends_when_it_expires() -> Result<()> {
+async fn expired_grant_ends() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = running(cluster).await?;
         let end = in_seconds(12)?;
@@ -147,7 +147,7 @@ async fn from_apply_to_ready_takes_less_than_two_seconds() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_idle_operator_writes_nothing() -> Result<()> {
+async fn idle_operator_writes_nothing() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::Audit])? {
             return Ok(());
@@ -186,7 +186,7 @@ async fn an_idle_operator_writes_nothing() -> Result<()> {
     .await
 }
 
-/// Returns the moment so many seconds from now, to the second.
+/// Returns the time this many seconds from now, to the second.
 #[expect(clippy::disallowed_methods, reason = "a test against a real clock must ask it")]
 pub(super) fn in_seconds(seconds: i64) -> Result<k8s_openapi::jiff::Timestamp> {
     let now = k8s_openapi::jiff::Timestamp::now().as_second();

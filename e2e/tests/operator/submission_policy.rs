@@ -1,5 +1,5 @@
-//! Tests the policy that needs no webhook: workloads that the RBAC mirror denies are reported, or refused, as
-//! they are applied.
+//! Tests the policy that needs no webhook: workloads that the RBAC mirror denies are reported, or refused,
+//! when they are applied.
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy;
@@ -40,7 +40,7 @@ async fn says(cluster: &TestCluster, who: &[&str], namespace: &str, input: &str)
     done.map(drop).map_err(|error| format!("{error:#}"))
 }
 
-/// Waits until the policy is in force: until alice gets the answer `wanted`.
+/// Waits until the policy is in force, which is when alice gets the answer `wanted`.
 async fn in_force(cluster: &TestCluster, wanted: &str) -> Result<()> {
     let pod = workload("Pod", "probe", "queue: root.dev");
     eventually("the policy to be in force", PATIENCE, || async {
@@ -54,7 +54,7 @@ const KINDS: [&str; 7] = ["Pod", "Job", "CronJob", "Deployment", "StatefulSet", 
 const NO: &str = "user alice may not submit to queue root.dev";
 
 #[tokio::test]
-async fn a_workload_into_a_queue_of_others_is_refused_as_it_is_applied() -> Result<()> {
+async fn workload_for_a_forbidden_queue_is_refused_on_apply() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = mirroring(cluster).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
@@ -117,7 +117,7 @@ async fn a_workload_into_a_queue_of_others_is_refused_as_it_is_applied() -> Resu
     .await
 }
 
-/// Checks that only a change of the queue is checked.
+/// Checks that only changes of the queue are checked.
 async fn updates(cluster: &TestCluster) -> Result<()> {
     cluster
         .kubectl_with_input(
@@ -140,7 +140,7 @@ async fn updates(cluster: &TestCluster) -> Result<()> {
 }
 
 #[tokio::test]
-async fn it_warns_first_and_says_nothing_without_the_mirror() -> Result<()> {
+async fn submission_policy_warns_and_is_silent_without_the_mirror() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = mirroring(cluster).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
@@ -167,7 +167,7 @@ async fn it_warns_first_and_says_nothing_without_the_mirror() -> Result<()> {
 
 /// kube-controller-manager type-checks the expressions for each kind, and records invalid ones.
 #[tokio::test]
-async fn kubernetes_finds_nothing_wrong_with_the_expressions() -> Result<()> {
+async fn policy_expressions_pass_the_type_check() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::ControllerManager])? {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Tests the change to another version of the API, step by step: docs/api-versions.md.
+//! Tests the migration to another version of the API, step by step: docs/api-versions.md.
 
 use std::path::Path;
 
@@ -18,13 +18,13 @@ const NEW: &str = "v1beta1";
 const KINDS: [&str; 4] = ["queueacls", "admissionpolicies", "yunikornconfigs", "queueaccesstests"];
 
 #[tokio::test]
-async fn a_version_comes_and_the_one_before_goes() -> Result<()> {
+async fn api_version_is_migrated_step_by_step() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
         let outcome = story(cluster).await;
-        // The shipped definitions are refused while a version is stored that they do not have.
+        // The shipped definitions are refused while objects are stored in a version that they do not have.
         cluster.remove_installation().await?;
         outcome
     })
@@ -45,7 +45,7 @@ async fn story(cluster: &TestCluster) -> Result<()> {
     }
     both_are_served(cluster).await?;
 
-    // N+1: N+2 cannot come before all is rewritten.
+    // N+1: N+2 cannot be installed before everything is rewritten.
     define(cluster, &[OLD, NEW], NEW).await?;
     written_in(cluster, NEW).await?;
     let error = define(cluster, &[NEW], NEW)
@@ -86,13 +86,13 @@ async fn story(cluster: &TestCluster) -> Result<()> {
     migrate(cluster, OLD).await?;
     define(cluster, &[OLD], OLD).await?;
     grant(cluster, "last", "root.team", "submit: {users: [dora, erin]}").await?;
-    // kubectl continues to use the version that it found last, until it looks again.
+    // kubectl continues to use the version that it found last until it runs discovery again.
     typed(cluster, "kubectl api-resources --api-group queuewarden.dev").await?;
     typed(cluster, "kubectl get queueacls last").await?;
     Ok(())
 }
 
-/// Applies the shipped definitions in these versions, which differ in name alone, with an additional field:
+/// Applies the shipped definitions in these versions, which differ only in name, with an additional field:
 /// `spec.note`.
 async fn define(cluster: &TestCluster, versions: &[&str], storage: &str) -> Result<()> {
     let mut all = serde_json::to_value(queuewarden_api::crds())?;
@@ -117,8 +117,8 @@ async fn define(cluster: &TestCluster, versions: &[&str], storage: &str) -> Resu
     cluster.apply_text(&list, "queuewarden-e2e").await
 }
 
-/// The operator, which speaks the old version, accepts an object of the new one. It refuses one with an
-/// unknown field, and like every writer of the old version leaves that field as it is.
+/// The operator, which uses the old version, accepts an object of the new one. It refuses an object with an
+/// unknown field, and like every writer of the old version leaves that field unchanged.
 async fn both_are_served(cluster: &TestCluster) -> Result<()> {
     let manifest = |version: &str, name: &str, spec: &str| {
         format!(
@@ -171,7 +171,7 @@ async fn is_kept(cluster: &TestCluster) -> Result<()> {
     Ok(())
 }
 
-/// Migrates to the new version, and checks that nothing else about the objects changes.
+/// Migrates to the new version, and checks that nothing else in the objects changes.
 async fn all_is_rewritten(cluster: &TestCluster) -> Result<()> {
     let [look]: [String; 1] = blocks("docs/api-versions.md", "sh")?.try_into().ok().context("one block")?;
     let both = typed(cluster, &look).await?;
@@ -187,8 +187,8 @@ async fn all_is_rewritten(cluster: &TestCluster) -> Result<()> {
     Ok(())
 }
 
-/// Writes all objects in the storage version, and lists no other version as stored. A
-/// `StorageVersionMigration` does the same.
+/// Writes all objects in the storage version, and lists no other version as stored, as a
+/// `StorageVersionMigration` does.
 async fn migrate(cluster: &TestCluster, storage: &str) -> Result<()> {
     for (plural, object) in objects(cluster).await? {
         cluster.kubectl(&["patch", plural, name(&object)?, "--type=merge", "-p", "{}"]).await?;
@@ -212,7 +212,7 @@ async fn written_in(cluster: &TestCluster, version: &str) -> Result<()> {
     .await
 }
 
-/// Returns the version in which an object is stored.
+/// Returns the storage version of an object.
 async fn stored(cluster: &TestCluster, plural: &str, name: &str) -> Result<String> {
     let stored = cluster.stored(plural, name).await?;
     Ok(at(&stored, "/apiVersion").as_str().unwrap_or_default().replace("queuewarden.dev/", ""))

@@ -60,7 +60,7 @@ async fn other_keys_of_the_config_map_are_left_alone() -> Result<()> {
             ensure!(cluster.config_value(yunikorn::CONFIGS, "log.level").await?.as_deref() == Some("DEBUG"));
             ensure!(live(cluster).await?.contains(&format!("'user{round}'")));
         }
-        // Without force, an apply of our key is refused: it is ours.
+        // Without force, an apply of our key is refused, because we own it.
         let error = cluster.apply_text(&manifest(BASE), "helm").await.unwrap_err().to_string();
         ensure!(error.contains("conflict") && error.contains("queuewarden"), "{error}");
         Ok(())
@@ -69,7 +69,7 @@ async fn other_keys_of_the_config_map_are_left_alone() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_key_that_someone_else_wrote_first_is_theirs_until_it_is_handed_over() -> Result<()> {
+async fn foreign_key_stays_foreign_until_handed_over() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.apply_text(&manifest(&open_base()), "argocd-controller").await?;
         cluster.install().await?;
@@ -91,7 +91,7 @@ async fn a_key_that_someone_else_wrote_first_is_theirs_until_it_is_handed_over()
 }
 
 #[tokio::test]
-async fn import_takes_a_live_tree_over_without_a_change_of_access() -> Result<()> {
+async fn import_takes_over_a_live_tree_without_changing_access() -> Result<()> {
     TestCluster::with(async |cluster| {
         let live_tree =
             BASE.replace("- name: prod\n", "- name: prod\n            submitacl: alice # since ever\n");
@@ -152,7 +152,7 @@ async fn a_writer_that_insists_on_an_open_text_is_put_right_every_second_and_nam
 }
 
 #[tokio::test]
-async fn a_client_side_apply_of_an_unchanged_file_is_repaired() -> Result<()> {
+async fn client_side_apply_of_an_unchanged_file_is_repaired() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.kubectl_with_input(&["apply", "-f", "-"], &manifest(BASE)).await?;
         cluster.install().await?;

@@ -1,4 +1,4 @@
-//! Reads access from a queue tree: the YAML of a `ConfigMap`, or the scheduler's answer to `GET
+//! Reads access from a queue tree: the YAML of a `ConfigMap`, or the scheduler's response to `GET
 //! /ws/v1/config`. Shares no code with queuewarden.
 
 use std::collections::BTreeSet;
@@ -49,7 +49,7 @@ impl Access {
         Self::of_config(&serde_saphyr::from_str(text).context("the text is no YAML")?)
     }
 
-    /// Reads the scheduler's configuration. Its answer is set when the queues have their new ACLs
+    /// Reads the scheduler's configuration. Its response is updated after the queues have their new ACLs
     /// (yunikorn-core `context.go`, `processRMConfigUpdateEvent`).
     pub(super) fn of_config(config: &Value) -> Result<Self> {
         let mut access = Self::default();
@@ -61,7 +61,7 @@ impl Access {
         Ok(access)
     }
 
-    /// Returns YuniKorn's built-in default, which is in force when there is no text.
+    /// Returns YuniKorn's built-in default, which is in force if there is no text.
     pub(super) fn open() -> Self {
         let subject = EVERYONE.to_owned();
         Self([Entry { queue: "root".to_owned(), right: Right::Submit, subject }].into())
@@ -88,7 +88,7 @@ impl Access {
         }
     }
 
-    /// Returns true if this queue's own ACL has the subject, or names everyone.
+    /// Returns true if this queue's own ACL contains the subject or everyone.
     pub(super) fn has(&self, entry: &Entry) -> bool {
         let everyone = Entry { subject: EVERYONE.to_owned(), ..entry.clone() };
         self.0.contains(entry) || self.0.contains(&everyone)
@@ -99,13 +99,13 @@ impl Access {
         above(&entry.queue).any(|queue| self.has(&Entry { queue: queue.to_owned(), ..entry.clone() }))
     }
 
-    /// Returns true if a user may submit by this tree: administrators may, too.
+    /// Returns true if a user may submit according to this tree; administrators may too.
     pub(super) fn admits(&self, user: &str, queue: &str) -> bool {
         let entry = |right| Entry { queue: queue.to_owned(), right, subject: user.to_owned() };
         [Right::Submit, Right::Admin].into_iter().any(|right| self.gives(&entry(right)))
     }
 
-    /// Returns true if an ACL of the queue, or of one above it, names everyone.
+    /// Returns true if an ACL of the queue, or of one above it, contains everyone.
     pub(super) fn open_at(&self, queue: &str) -> bool {
         self.0.iter().any(|it| it.subject == EVERYONE && above(queue).any(|queue| queue == it.queue))
     }
@@ -137,7 +137,7 @@ fn subjects(acl: &str) -> BTreeSet<String> {
     if everyone { [EVERYONE.to_owned()].into() } else { all }
 }
 
-/// Returns a field; the scheduler writes its key in another case.
+/// Returns a field, whose key the scheduler writes in a different case.
 fn field<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     let fields = value.as_object()?.iter();
     fields.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value)
@@ -152,7 +152,7 @@ fn list(queue: &Value) -> impl Iterator<Item = &Value> {
 }
 
 #[test]
-fn a_tree_is_read_alike_from_yaml_and_from_the_scheduler() -> Result<()> {
+fn tree_is_the_same_from_yaml_and_from_the_scheduler() -> Result<()> {
     let yaml = "partitions: [{name: default, queues: [{name: root, submitacl: '*',\
                 queues: [{name: A, adminacl: 'sue,bob devs'}]}]}]";
     let json = serde_json::json!({"Partitions": [{"Name": "default", "Queues": [{"Name": "root", "SubmitACL": "* x",

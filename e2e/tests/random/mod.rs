@@ -8,8 +8,8 @@
 //! * [`watch`]: compares them continuously.
 //!
 //! A disagreement prints the seed, the steps so far and both sides. `QUEUEWARDEN_E2E_SEED` reproduces a
-//! schedule; `QUEUEWARDEN_E2E_SCHEDULE` names a file with the printed steps, some of which may be removed.
-//! `just random SECONDS` runs one seed after another.
+//! schedule; `QUEUEWARDEN_E2E_SCHEDULE` names a file with the printed steps, which may be reduced. `just
+//! random SECONDS` runs one seed after another.
 
 mod access;
 mod model;
@@ -31,10 +31,10 @@ use watch::Watch;
 const SEED: &str = "QUEUEWARDEN_E2E_SEED";
 /// A file with steps.
 const SCHEDULE: &str = "QUEUEWARDEN_E2E_SCHEDULE";
-/// The variable that names the faults: see [`Fault::read`].
+/// The variable that selects the faults: see [`Fault::read`].
 const FAULTS: &str = "QUEUEWARDEN_E2E_FAULTS";
-/// The variable with the duration of [`seed_after_seed_agrees_with_the_model`] in seconds; an hour without
-/// it.
+/// The variable with the duration of [`seed_after_seed_agrees_with_the_model`] in seconds; the default is an
+/// hour.
 const SECONDS: &str = "QUEUEWARDEN_E2E_RANDOM";
 /// Seeds that CI tries each time; `just random` tries new ones.
 const FIXED: [u64; 3] = [1, 2, 3];
@@ -107,7 +107,7 @@ async fn follow(world: &World<'_>, schedule: &[Step], done: &mut usize) -> Resul
     Ok(())
 }
 
-/// Returns the seed and the steps so far, in the form in which they can be read back.
+/// Returns the seed and the steps so far, in a form that can be read back.
 fn history(seed: u64, schedule: &[Step], done: usize) -> String {
     let mut text = format!("{SEED}={seed}, step {done} of these, which {SCHEDULE} reads from a file:\n");
     for step in schedule.iter().take(done) {

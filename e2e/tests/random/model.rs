@@ -1,9 +1,9 @@
-//! Models the state of the objects at each moment, and the access that each state gives: the union of what
-//! the objects of a queue and right grant, joined by the base's own ACL if all of them extend it.
+//! Models the state of the objects at each moment, and the access that each state gives: the union of the
+//! grants by the objects of a queue and right, joined by the base's own ACL if all of them extend it.
 //!
-//! A new state begins with each change and at each moment at which an object begins or ends. A version of the
-//! output is compared with them entry by entry: a right has to come from a state that is not younger than the
-//! version and not older than the last removal of that right. Shares no code with queuewarden.
+//! A new state begins with each change and whenever an object begins or ends. A version of the output is
+//! compared with them entry by entry: a right has to come from a state that is not newer than the version and
+//! not older than the last removal of that right. Shares no code with queuewarden.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +47,7 @@ impl Spec {
         all.into_iter().filter_map(|(right, subjects)| Some((right, subjects?)))
     }
 
-    /// Returns the access that the object grants by itself.
+    /// Returns the access that the object alone grants.
     pub(super) fn own(&self) -> Access {
         let mut access = Access::default();
         for (right, subjects) in self.rights() {
@@ -66,17 +66,17 @@ fn seconds(time: i64) -> f64 {
 #[derive(Debug, Clone)]
 pub(super) struct Object {
     pub(super) generation: i64,
-    /// True when the present spec is the mistake.
+    /// True if the current spec is the mistake.
     pub(super) typo: bool,
-    /// The valid specs since the last that was seen to be in force; the last is the present one, or the one
-    /// before the mistake.
+    /// The valid specs since the last one that was seen in force. The last one is the current spec, or the
+    /// one before the mistake.
     pub(super) specs: Vec<Spec>,
-    /// True when the first of them was seen to be in force.
+    /// True if the first of them was seen in force.
     pub(super) proven: bool,
 }
 
 impl Object {
-    /// Returns the present spec, if it is valid.
+    /// Returns the current spec, if it is valid.
     pub(super) fn valid(&self) -> Option<&Spec> {
         self.specs.last().filter(|_| !self.typo)
     }
@@ -89,7 +89,7 @@ struct State {
     since: u64,
     /// The access from valid objects and the base.
     granted: Access,
-    /// The same with the access that mistyped objects may keep.
+    /// The same, including the access that mistyped objects may keep.
     kept: Access,
     why: String,
 }
@@ -102,16 +102,16 @@ pub(super) struct Model {
     states: Vec<State>,
     /// The oldest state that may still explain an entry; 0 for an entry that is not here.
     oldest: BTreeMap<Entry, usize>,
-    /// Revisions after which only states from a number on explain anything, because they were written.
+    /// Revisions after which only states from this number on explain anything, because they were written.
     floors: Vec<(u64, usize)>,
     /// The access in the operator's last text.
     last: Access,
     others: BTreeMap<String, String>,
-    /// The object whose last change took the entry away.
+    /// The object whose last change removed the entry.
     taken_by: BTreeMap<Entry, String>,
-    /// The time up to which states have been generated.
+    /// The end of the generated states.
     until: f64,
-    /// A revision that is not younger than any future state.
+    /// A revision that is not newer than any future state.
     pub(super) revision: u64,
     /// Revisions of the output that another client wrote.
     pub(super) foreign: BTreeSet<u64>,
@@ -149,17 +149,17 @@ impl Model {
         self.bases.get(key(self.base)).cloned().unwrap_or_default()
     }
 
-    /// Returns the access from valid objects at a moment, with everything that may count.
+    /// Returns the access from valid objects at a moment, including everything that may be in force.
     pub(super) fn granted(&self, now: f64) -> Access {
         self.union(now, |object| object.valid().into_iter().collect(), Object::closes)
     }
 
-    /// Returns the same with all that mistyped objects may keep.
+    /// Returns the same, including everything that mistyped objects may keep.
     pub(super) fn kept(&self, now: f64) -> Access {
         self.union(now, |object| object.specs.iter().skip(object.skipped()).collect(), Object::closes)
     }
 
-    /// Returns the access that has to be in force, without what only may be.
+    /// Returns the access that must be in force, without access that only may be.
     pub(super) fn required(&self, now: f64) -> Access {
         self.union(now, |object| object.valid().into_iter().collect(), Object::may_close)
     }
@@ -185,7 +185,7 @@ impl Model {
         access
     }
 
-    /// Makes the states that have begun since the last call because of the clock alone.
+    /// Generates the states that have begun since the last call because of the clock alone.
     pub(super) fn advance(&mut self, now: f64) {
         let times =
             |spec: &Spec| [spec.begins, spec.ends].into_iter().flatten().map(seconds).collect::<Vec<_>>();
@@ -208,7 +208,7 @@ impl Model {
         specs.flat_map(|spec| [spec.begins, spec.ends]).flatten().map(seconds).fold(0.0, f64::max)
     }
 
-    /// Gives an object this spec from a revision on.
+    /// Sets the spec of an object from a revision on.
     pub(super) fn put(&mut self, name: &str, spec: Spec, generation: i64, since: u64, now: f64) {
         self.advance(now);
         let object = self.objects.entry(name.to_owned()).or_insert_with(|| Object {
@@ -223,7 +223,7 @@ impl Model {
         self.push(since, now, &format!("put {name}"), Some(name));
     }
 
-    /// Mistypes an object from a revision on.
+    /// Breaks an object by a typo from a revision on.
     pub(super) fn mistype(&mut self, name: &str, generation: i64, since: u64, now: f64) {
         self.advance(now);
         if let Some(object) = self.objects.get_mut(name) {
@@ -249,7 +249,7 @@ impl Model {
         self.base
     }
 
-    /// Records that the object was seen Ready at its present generation.
+    /// Records that the object was seen Ready at its current generation.
     pub(super) fn prove(&mut self, name: &str) {
         if let Some(object) = self.objects.get_mut(name)
             && !object.typo
@@ -276,7 +276,7 @@ impl Model {
         self.revision = self.revision.max(since);
     }
 
-    /// Returns entries that this object has taken away and nothing else gives.
+    /// Returns entries that this object has removed and nothing else grants.
     pub(super) fn taken_by(&self, name: &str) -> Access {
         Access(self.taken_by.iter().filter(|(_, by)| *by == name).map(|(entry, _)| entry.clone()).collect())
     }
@@ -290,7 +290,7 @@ impl Model {
         }
     }
 
-    /// Records that everything matches the last state: earlier ones explain nothing any more.
+    /// Records that everything matches the last state, so earlier ones explain nothing any more.
     pub(super) fn rested(&mut self) {
         self.states.drain(..self.states.len().saturating_sub(1));
         self.oldest.clear();
@@ -356,7 +356,7 @@ impl Model {
                 && self.first(entry, revision, |state| state.kept.gives(entry)).is_some()
     }
 
-    /// Returns the oldest state that may explain the entry in a version of this revision.
+    /// Returns the oldest state that may explain the entry in a version with this revision.
     fn oldest(&self, entry: &Entry, revision: u64) -> usize {
         let floor = self.floors.iter().rev().find(|(at, _)| *at < revision).map_or(0, |(_, index)| *index);
         self.oldest.get(entry).copied().unwrap_or_default().max(floor)
@@ -381,12 +381,12 @@ impl Model {
 }
 
 impl Object {
-    /// Counts the specs that cannot be in force: if the present one is valid, all others.
+    /// Returns the number of specs that cannot be in force: if the current one is valid, all others.
     fn skipped(&self) -> usize {
         if self.typo { 0 } else { self.specs.len().saturating_sub(1) }
     }
 
-    /// Returns true if the base's ACL has to be left out because of this object.
+    /// Returns true if the base's ACL must be left out because of this object.
     fn closes(&self, queue: &str, right: Right, now: f64) -> bool {
         let mut specs = self.specs.iter().skip(self.skipped());
         (!self.typo || self.proven)
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_was_removed_does_not_come_back() -> Result<()> {
+    fn removed_entry_does_not_come_back() -> Result<()> {
         let mut model = model()?;
         model.set_base(Base::Closed, 2, 0.0);
         model.put("a", Spec::at(&draft(&["sue", "bob"]), 0.0), 1, 3, 0.0);
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistyped_object_keeps_what_was_written_and_closes_what_it_closed() -> Result<()> {
+    fn mistyped_object_keeps_its_effect() -> Result<()> {
         let mut model = model()?;
         let mut root = draft(&["@ops"]);
         root.queue = "root".to_owned();
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn a_temporary_object_counts_in_its_time() -> Result<()> {
+    fn temporary_object_grants_only_within_its_time() -> Result<()> {
         let mut model = model()?;
         let temporary = Draft { extend: true, begins: Some(2), ends: Some(4), ..draft(&["eve"]) };
         model.set_base(Base::Closed, 2, 0.0);

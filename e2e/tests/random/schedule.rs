@@ -1,4 +1,4 @@
-//! Makes schedules from numbers. A step is printed as one line of JSON and read back from it.
+//! Generates schedules from numbers. A step is printed as one line of JSON and can be parsed again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +15,9 @@ pub(super) struct Draft {
     pub(super) admin: Option<BTreeSet<String>>,
     /// True for `baseAcl: Extend` instead of `Replace`.
     pub(super) extend: bool,
-    /// True when it is written as `acl` instead of as lists.
+    /// True if it is written as `acl` instead of as lists.
     pub(super) raw: bool,
-    /// The begin, in seconds from the moment at which it is applied.
+    /// The start, in seconds after it is applied.
     pub(super) begins: Option<i64>,
     pub(super) ends: Option<i64>,
 }
@@ -41,9 +41,9 @@ pub(super) enum Fault {
     Shadow,
     /// Edits and deletions are not limited to three.
     Often,
-    /// An object is mistyped right after it was narrowed.
+    /// An object gets a typo right after it was narrowed.
     Slip,
-    /// The scheduler is stopped and answers nothing.
+    /// The scheduler is stopped and does not answer.
     Slow,
     /// `binaryData` hides the output with another tree.
     Packed,
@@ -76,7 +76,7 @@ impl Fault {
         (Self::Group, "group"),
     ];
 
-    /// Reads names, separated by commas; `all`, `ordinary` and `lasting` are sets.
+    /// Parses comma-separated names; `all`, `ordinary` and `lasting` are sets.
     pub(super) fn read(names: &str) -> Result<BTreeSet<Self>> {
         let mut faults = BTreeSet::new();
         for name in names.split(',').filter(|name| !name.is_empty()) {
@@ -157,7 +157,7 @@ pub(super) enum Step {
     End(Fault),
     /// Waits until the output contains nothing that was withdrawn, if an operator can write it.
     Settle,
-    /// Ends all faults and waits until everything is as it should be and nobody writes any more.
+    /// Ends all faults and waits until everything is in the expected state and writes have stopped.
     Rest,
 }
 
@@ -173,18 +173,18 @@ pub(super) struct Maker {
     faults: BTreeSet<Fault>,
     drafts: BTreeMap<String, Draft>,
     base: Base,
-    /// Lasting faults, with the number of steps that are left.
+    /// Lasting faults, with the number of remaining steps.
     active: BTreeMap<Fault, u32>,
     down: BTreeMap<usize, u32>,
     edits: u32,
     deletions: usize,
-    /// True when the base has been in force since it was set.
+    /// True if the base has been in force since it was set.
     base_proven: bool,
     steps: Vec<Step>,
 }
 
 impl Maker {
-    /// Makes a schedule of about this many steps.
+    /// Generates a schedule of about this many steps.
     pub(super) fn schedule(seed: u64, faults: &BTreeSet<Fault>, length: usize) -> Vec<Step> {
         let mut maker = Self {
             rng: Rng::with_seed(seed),
@@ -254,7 +254,7 @@ impl Maker {
             *left = left.saturating_sub(1);
             *left == 0
         };
-        // Without the API server nothing else can be repaired.
+        // Nothing else can be repaired without the API server.
         let api = self.active.get_mut(&Fault::Api).map(over);
         if api == Some(false) {
             return;
@@ -395,7 +395,7 @@ impl Maker {
         self.put(name.to_owned(), draft);
     }
 
-    /// Narrows an object and mistypes it at once.
+    /// Narrows an object and breaks it by a typo at once.
     fn slip(&mut self) {
         let narrow =
             |draft: &Draft| draft.ends.is_none() && draft.submit.as_ref().is_some_and(|it| it.len() > 1);
@@ -404,7 +404,7 @@ impl Maker {
         let Some(name) = self.rng.choice(names) else { return };
         let Some(mut draft) = self.drafts.get(&name).cloned() else { return };
         draft.submit.as_mut().and_then(BTreeSet::pop_last);
-        // The status waits for the scheduler, and the text does not.
+        // The status waits for the scheduler, but the text does not.
         let alone = self.active.is_empty() && self.rng.bool();
         if alone {
             self.steps.push(Step::Begin(Fault::Slow));
@@ -466,7 +466,7 @@ pub(super) fn read(lines: &str) -> Result<Vec<Step>> {
 }
 
 #[test]
-fn a_schedule_comes_from_its_seed_and_reads_back() -> Result<()> {
+fn schedule_is_reproducible_and_parsed_again() -> Result<()> {
     let faults = Fault::read("all")?;
     let steps = Maker::schedule(7, &faults, 200);
     assert_eq!(steps, Maker::schedule(7, &faults, 200));

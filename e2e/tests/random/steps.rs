@@ -30,12 +30,12 @@ const TAKEOVER: f64 = 20.0;
 const RECONNECT: f64 = 35.0;
 /// Seconds within which a status must reflect another client's change.
 const NOTICE: f64 = 6.0;
-/// Number of checks in a row without a write.
+/// Number of consecutive checks without a write.
 const QUIET: usize = 12;
-/// The time within which an edit that opens nothing is put back, however often it was made: a delay of ten
-/// minutes at most.
+/// The time within which an edit that opens nothing must be reverted, no matter how often it was made: a
+/// delay of ten minutes at most.
 const CONTENDED: Duration = Duration::from_mins(11);
-/// The name of the one `AdmissionPolicy`, and the key that it sets.
+/// The name of the only `AdmissionPolicy`, and the key that it sets.
 const POLICY: &str = "policy";
 const POLICY_KEY: &str = "admissionController.accessControl.externalUsers";
 
@@ -51,12 +51,12 @@ pub(super) struct World<'cluster> {
     state: Mutex<State>,
 }
 
-/// The lasting faults, and everything else that the model does not have.
+/// The lasting faults, and all other state that is not in the model.
 #[derive(Debug, Clone, Default)]
 struct State {
     active: BTreeSet<Fault>,
     frozen: Option<usize>,
-    /// The revision up to which the versions of the output were compared.
+    /// The last revision of the output that was compared.
     compared: u64,
     policy: Option<Vec<String>>,
 }
@@ -73,7 +73,7 @@ fn text(base: Base) -> String {
     }
 }
 
-/// Returns a base that passes YuniKorn's validator and is not activated.
+/// Returns a base that passes YuniKorn's validator but is not activated.
 fn broken(base: Base) -> String {
     text(base).replace("- name: adhoc\n", "- name: adhoc\n                submitacl: 'a  b'\n")
 }
@@ -218,7 +218,7 @@ impl<'cluster> World<'cluster> {
 
     async fn mistype(&self, name: &str) -> Result<()> {
         let last = self.common.lock().model.objects.get(name).and_then(|it| it.specs.last().cloned());
-        // A schedule from which steps were removed may be empty here.
+        // A reduced schedule may be empty here.
         let Some(last) = last else { return Ok(()) };
         let user = last.draft.submit.iter().flatten().find(|name| !name.starts_with(['@', '*']));
         let acl = format!("{},oidc:ann", user.map_or("sue", String::as_str));
@@ -235,7 +235,7 @@ impl<'cluster> World<'cluster> {
             return Ok(());
         }
         self.common.begin();
-        // The answer does not contain the revision; it was after this one.
+        // The response does not contain the revision, which is later than this one.
         let since = self.common.lock().model.revision;
         self.objects.delete(name, &DeleteParams::default()).await?;
         self.common.end(|shared| shared.model.delete(name, since, now()));
@@ -267,7 +267,7 @@ impl<'cluster> World<'cluster> {
         self.common.lock().model.base_in_force()
     }
 
-    /// Records who can write, after a change of that.
+    /// Records which replicas can write, after that has changed.
     fn writers_changed(&self, allowance: f64) {
         let (api, frozen) = {
             let state = self.state();
@@ -302,7 +302,7 @@ impl<'cluster> World<'cluster> {
         let api = !self.state().active.contains(&Fault::Api);
         let leader = if api { self.cluster.leader().await? } else { None };
         operator.process()?.kill()?;
-        // If another replica leads, nobody has to take over.
+        // If another replica leads, no takeover is needed.
         let led = leader.as_deref().is_none_or(|leader| operator.name().is_ok_and(|name| name == leader));
         self.writers_changed(if led { TAKEOVER } else { 0.0 });
         Ok(())
@@ -466,7 +466,7 @@ impl<'cluster> World<'cluster> {
         self.common.lock().runs_from = Some(now());
     }
 
-    /// Waits until withdrawals are in the output. The watch fails by itself when that takes too long.
+    /// Waits until withdrawals are in the output. The watch itself fails if that takes too long.
     async fn settle(&self) -> Result<()> {
         let begin = now();
         eventually("nothing withdrawn to be in the output", LONG, || async {
@@ -476,8 +476,8 @@ impl<'cluster> World<'cluster> {
         .await
     }
 
-    /// Starts a scheduler that has crashed, as a kubelet does: `YuniKorn` 1.8 crashes when it learns of the
-    /// deletion of its `ConfigMap` only from the list after a lost watch (k8shim `pkg/cache/context.go:561`).
+    /// Restarts a crashed scheduler, as a kubelet does: `YuniKorn` 1.8 crashes if it learns of the deletion
+    /// of its `ConfigMap` only from the list after a lost watch (k8shim `pkg/cache/context.go:561`).
     async fn revive(&self) -> Result<()> {
         let down = [Fault::Scheduler, Fault::Api].iter().any(|fault| self.state().active.contains(fault));
         if down || self.cluster.scheduler()?.running() {
@@ -590,7 +590,7 @@ impl<'cluster> World<'cluster> {
         .await
     }
 
-    /// Submits two pods: the scheduler decides by the configuration that it shows.
+    /// Submits two pods: the scheduler decides by the configuration that it reports.
     async fn submissions(&self, number: usize) -> Result<()> {
         let (required, kept) = {
             let shared = self.common.lock();

@@ -22,7 +22,7 @@ use super::now;
 const BOUND: f64 = 5.0;
 /// Time between two observations.
 const PERIOD: Duration = Duration::from_millis(120);
-/// Longest wait for an answer; a later one is ignored.
+/// Longest wait for a response; a later one is ignored.
 const ANSWER: Duration = Duration::from_secs(4);
 /// The same for the scheduler.
 const SCHEDULER: Duration = Duration::from_secs(1);
@@ -31,15 +31,15 @@ const SCHEDULER: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) model: Model,
-    /// The number of changes; odd while a step changes something that the model does not have yet.
+    /// The number of changes; odd while a step makes a change that is not in the model yet.
     changes: u64,
     /// Since when an operator can write and has had time to take over; `None` while no operator can.
     pub(super) writes_from: Option<f64>,
-    /// The time since which the scheduler runs the output's text; `None` while it does not.
+    /// Since when the scheduler has been running the output's text; `None` while it does not.
     pub(super) runs_from: Option<f64>,
-    /// The time since which no fault excuses a status that is late.
+    /// Since when no fault has excused a late status.
     pub(super) status_from: f64,
-    /// The beginning of the last observation without anything withdrawn in the output.
+    /// The start of the last observation without anything withdrawn in the output.
     pub(super) clean_at: f64,
 }
 
@@ -83,9 +83,9 @@ pub(super) struct Watch<'a> {
     maps: Api<ConfigMap>,
     rest: Rest,
     common: &'a Common,
-    /// Entries that are in the output and should not be, with the time since when.
+    /// Entries that are in the output but should not be, and since when.
     written: BTreeMap<Entry, f64>,
-    /// Entries that the scheduler gives and should not, with the time since when.
+    /// Entries that the scheduler grants but should not, and since when.
     running: BTreeMap<Entry, f64>,
 }
 
@@ -120,12 +120,12 @@ impl<'a> Watch<'a> {
                 shared.model.advance(now());
                 (shared.changes, now())
             };
-            // A server that does not answer is stopped, or hangs: then there is nothing to compare.
+            // A server that does not answer is stopped or hangs, so there is nothing to compare.
             let Ok(Ok(look)) = timeout(ANSWER, self.look()).await else { continue };
             let common = self.common;
             let mut shared = common.lock();
             if shared.changes == changes {
-                // States of moments up to now are older than the observation.
+                // States up to now are older than the observation.
                 shared.model.advance(now());
                 shared.model.revision = shared.model.revision.max(look.revision);
                 self.compare(&mut shared, &look, begin)?;

@@ -15,9 +15,9 @@ pub(super) struct Calls {
     pub(super) statuses: usize,
     /// Events.
     pub(super) events: usize,
-    /// Other writes. The Lease is not among them: it is renewed however much work there is.
+    /// Other writes. The Lease is excluded, because it is renewed regardless of the amount of work.
     pub(super) others: usize,
-    /// Everything but writes; a watch counts when it ends.
+    /// All requests other than writes; a watch is counted when it ends.
     pub(super) reads: usize,
 }
 
@@ -42,7 +42,7 @@ impl Calls {
         Ok(calls)
     }
 
-    /// Returns whether nothing but the Lease was written.
+    /// Returns whether only the Lease was written.
     pub(super) fn nothing_written(&self) -> bool {
         self.maps + self.statuses + self.events + self.others == 0
     }

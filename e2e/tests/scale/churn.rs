@@ -1,4 +1,4 @@
-//! Creates, changes and deletes grants, in an order that is the same each time.
+//! Creates, changes and deletes grants, in the same order each time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -60,7 +60,7 @@ impl Churn {
         })
     }
 
-    /// Makes one change, if its time has come.
+    /// Makes one change if it is due.
     pub(super) async fn step(&mut self) -> Result<()> {
         self.pace.tick().await;
         let number = self.dice.usize(..self.size.grants());
@@ -86,8 +86,8 @@ impl Churn {
         }
     }
 
-    /// Returns an object that the API server accepts, and that grants nothing: the colons are no user name
-    /// for `YuniKorn`.
+    /// Returns an object that the API server accepts, but that grants nothing, because the colons are not
+    /// valid in a `YuniKorn` user name.
     fn wrong(&self, number: usize) -> Value {
         let mut object = self.size.grant(number, "nobody");
         if let Some(submit) = object.pointer_mut("/spec/submit") {

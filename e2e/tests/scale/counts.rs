@@ -16,7 +16,7 @@ const BURST: usize = 200;
 const CHANGES: usize = 5;
 
 #[tokio::test]
-async fn many_objects_are_few_writes() -> Result<()> {
+async fn many_objects_cause_few_writes() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::Audit])? {
             return Ok(());

@@ -110,7 +110,7 @@ async fn cold<'cluster>(cluster: &'cluster TestCluster, followed: &Followed) -> 
     Ok(operator)
 }
 
-/// Measures changes one after the other, each until it is in force.
+/// Measures changes in sequence, each until it is in force.
 async fn changes(cluster: &TestCluster, followed: &Followed, table: &mut Table) -> Result<()> {
     let (objects, mark) = (cluster.objects(Kind::QueueAcl)?, cluster.audit()?.mark()?);
     let mut took = Vec::new();

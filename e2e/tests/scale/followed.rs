@@ -1,5 +1,5 @@
-//! Follows all `QueueAcl`s by a watch: with thousands of objects, repeated requests would be the greatest
-//! load of all.
+//! Follows all `QueueAcl`s with a watch, because repeated requests for thousands of objects would be the
+//! greatest load of all.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use tokio::time::timeout;
 pub(super) struct Seen {
     /// True when its last version is `Ready`.
     pub(super) ready: bool,
-    /// The part of it that is in force for submit.
+    /// Its submit grant in force.
     pub(super) submit: String,
     /// True if the last version has a status, no matter which.
     pub(super) decided: bool,

@@ -10,11 +10,11 @@ use queuewarden_e2e::usage::Usage;
 
 /// The time between two samples.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The part of the time that belongs to the start: caches fill, the allocator finds its size.
+/// The fraction of the time that is the warm-up, when caches fill and the allocator finds its size.
 const WARM_UP: f64 = 0.3;
-/// Growth in MiB, from the warm-up to the end, that may still be chance.
+/// Growth in MiB, from the warm-up to the end, that may be random.
 const CHANCE: f64 = 12.0;
-/// Number of files that may be open in addition to those after the warm-up: connections come and go.
+/// Number of open files that may be added after the warm-up, because connections come and go.
 const FILES: usize = 8;
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -55,7 +55,7 @@ impl Samples {
         Self { begin: Instant::now(), due: Instant::now(), list: Vec::new() }
     }
 
-    /// Takes a sample, if its time has come.
+    /// Takes a sample if it is due.
     pub(super) fn take(&mut self, usage: impl FnOnce() -> Result<Usage>) -> Result<()> {
         if Instant::now() >= self.due {
             self.due = Instant::now() + INTERVAL;
@@ -80,8 +80,8 @@ impl Samples {
         self.list.get(first..).unwrap_or_default()
     }
 
-    /// Returns by how many MiB the least-squares line through the samples after the warm-up rises from its
-    /// beginning to its end.
+    /// Returns by how many MiB the least-squares line through the samples after the warm-up rises from
+    /// beginning to end.
     fn growth(&self) -> Option<f64> {
         let warm = self.warm();
         let (first, last) = (warm.first()?.0, warm.last()?.0);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_after_the_warm_up_is_distinguished_from_what_does_not() {
+    fn growth_after_the_warm_up_is_detected() {
         let saw = |second: u32| 50.0 + f64::from(second % 7);
         samples(saw, |_| 20).are_flat().unwrap();
         samples(|second| if second < 30 { f64::from(second) } else { 90.0 }, |_| 20).are_flat().unwrap();

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use super::followed::Objects;
 use crate::operator::configure;
 
-/// Requests at one time, as from so many people, or from one pipeline.
+/// Number of concurrent requests, as from this many people, or from one pipeline.
 const AT_ONCE: usize = 16;
 /// The field manager that applies.
 const MANAGER: &str = "pipeline";
 
-/// Queues: teams, and so many queues of each. The queues of the teams, not the teams, have grants.
+/// Queues: teams, and this many queues for each. The queues of the teams, not the teams, have grants.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size {
     /// Queues below the root.
@@ -66,7 +66,7 @@ impl Size {
         })
     }
 
-    /// Puts the queues into the base, and configures the operator, which does not run yet.
+    /// Writes the queues to the base, and configures the operator, which does not run yet.
     pub(super) async fn prepare(self, cluster: &TestCluster) -> Result<()> {
         cluster.install().await?;
         cluster.set_base(&self.base()).await?;
@@ -78,7 +78,7 @@ impl Size {
         self.apply(cluster, 0..self.grants(), "user").await
     }
 
-    /// Applies these grants, to another user each.
+    /// Applies these grants, each to a different user.
     pub(super) async fn apply(
         self,
         cluster: &TestCluster,

@@ -23,7 +23,7 @@ use super::size::Size;
 use super::versions::Versions;
 use crate::operator::{config_is, hashes, live};
 
-/// The variable with the duration of [`long`] in seconds; half an hour without it.
+/// The variable with the duration of [`long`] in seconds; the default is half an hour.
 const SECONDS: &str = "QUEUEWARDEN_E2E_SOAK";
 /// Duration of the changes before a break.
 const CHURN: Duration = Duration::from_secs(20);

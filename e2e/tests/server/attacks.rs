@@ -1,4 +1,4 @@
-//! Attacks by any pod that reaches the ports, on memory and on the latency of honest requests. Each is
+//! Attacks by any pod that can reach the ports, on memory and on the latency of honest requests. Each is
 //! short; `just attacks` gives each a minute.
 
 use std::io::Write as _;
@@ -20,17 +20,17 @@ use super::hostile::connect_by;
 use super::{client, prepared, shown_certificate};
 use crate::operator::configure;
 
-/// The most memory of the process at any time, in KiB.
+/// Maximum peak memory of the process, in KiB.
 const MEMORY: u64 = 200 * 1024;
 /// The memory limit of the shipped Deployment, in bytes; a process above it is killed.
 const LIMIT: u64 = 256 * 1024 * 1024;
-/// The longest 99th percentile of honest requests, and the longest that a new connection may take.
+/// Maximum 99th percentile of honest requests, and maximum time for a new connection.
 const PATIENCE: Duration = Duration::from_millis(500);
 const NEWCOMER: Duration = Duration::from_secs(1);
-/// The most connections of an honest client that are closed during an attack.
+/// Maximum number of connections of an honest client that are closed during an attack.
 const MAX_CLOSED: usize = 2;
 
-/// The addresses that an attacker knows, and the end of the attack.
+/// The addresses that an attacker knows, and when the attack ends.
 #[derive(Clone)]
 struct Target {
     endpoints: Arc<Endpoints>,
@@ -86,7 +86,7 @@ fn long_acl() -> Vec<u8> {
     of_an_administrator(&json!({"queue": "root.default", "submit": {"acl": names.join(",")}}))
 }
 
-/// Returns a review of a `QueueAcl` with as many mappings as are read.
+/// Returns a review of a `QueueAcl` with the maximum number of mappings that are read.
 fn many_parts() -> Vec<u8> {
     of_an_administrator(&json!({"queue": "root.default", "parts": vec![json!({"a": 0}); 24_000]}))
 }
@@ -102,7 +102,7 @@ fn of_an_administrator(spec: &Value) -> Vec<u8> {
         .into_bytes()
 }
 
-/// Sends bodies that come slowly to all endpoints, and packed ConfigMaps.
+/// Sends slow bodies to all endpoints, and packed ConfigMaps.
 async fn slow_and_packed(target: Target) -> Result<()> {
     const PATHS: [&str; 6] =
         ["/validate", "/configmaps", "/user-info", "/user-info/check", "/submission", "/authorize"];
@@ -112,7 +112,7 @@ async fn slow_and_packed(target: Target) -> Result<()> {
         tokio::spawn(async move {
             while !target.is_over() {
                 if let Ok(stream) = connect_by(&target.endpoints, &[b"http/1.1"]).await {
-                    // Whatever ends it, another one is sent.
+                    // However it ends, another one is sent.
                     let _ = sent_slowly(stream, path).await;
                 }
             }
@@ -125,7 +125,7 @@ async fn slow_and_packed(target: Target) -> Result<()> {
     packed
 }
 
-/// Sends a body of as many bytes as are read within two seconds.
+/// Sends a body of the maximum size, arriving within two seconds.
 async fn sent_slowly(mut stream: impl AsyncRead + AsyncWrite + Unpin, path: &str) -> Result<()> {
     const PIECES: usize = 30;
     let length = if path == "/authorize" { 250_000 } else { 6_000_000 };
@@ -143,11 +143,11 @@ async fn sent_slowly(mut stream: impl AsyncRead + AsyncWrite + Unpin, path: &str
 /// have a verdict before an API server gives up.
 async fn two_hundred(target: Target) -> Result<()> {
     const AT_ONCE: usize = 200;
-    // As Go writes it: the uid first, the object last, and each of its characters as six.
+    // As Go writes it: the uid first, the object last, with each of its characters as six bytes.
     let head = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","kind":{"group":"","version":"v1","kind":"Pod"},"namespace":"jobs","operation":"CREATE","userInfo":{"username":"mallory"},"object":{"metadata":{"name":"p"},"spec":{"containers":[{"args":[""#;
     let body = [head, &r"\u003c".repeat(450_000), r#""]}]}}}}"#].concat();
     let body: &'static [u8] = body.leak().as_bytes();
-    // A short test runs in a debug build, on a machine that does more than that.
+    // A short test runs a debug build, on a machine with other load.
     let patience = if target.end.saturating_duration_since(Instant::now()) > Duration::from_secs(30) {
         Duration::from_secs(3)
     } else {
@@ -187,7 +187,7 @@ pub(super) fn review((group, kind): (&str, &str), namespace: &str, object: &Valu
         .into_bytes()
 }
 
-/// Posts the same body, so many times at once.
+/// Posts the same body this many times concurrently.
 async fn posted(
     target: Target,
     path: &'static str,
@@ -198,7 +198,7 @@ async fn posted(
     let client = client(&target.endpoints.authority)?;
     try_join_all((0..at_once).map(|_| async {
         while !target.is_over() {
-            // The attacker continues, whether it is refused or not.
+            // The attacker continues whether refused or not.
             let _ = client
                 .post(target.endpoints.url(path))
                 .header("content-type", "application/json")
@@ -212,7 +212,7 @@ async fn posted(
     Ok(())
 }
 
-/// Sends headers without an end, on so many connections.
+/// Sends endless headers on this many connections.
 async fn unfinished_headers(target: Target, connections: usize) -> Result<()> {
     try_join_all((0..connections).map(|_| async {
         while !target.is_over() {
@@ -261,8 +261,8 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Sends requests without their bodies: so many at once on each of so many connections; an answered one is
-/// sent again.
+/// Sends requests without their bodies: this many concurrently on each of this many connections. An answered
+/// one is sent again.
 async fn streams(target: Target, connections: usize, at_once: u32, headers: Vec<u8>) -> Result<()> {
     let headers = Arc::new(headers);
     let tasks = (0..connections).map(|_| {
@@ -270,7 +270,7 @@ async fn streams(target: Target, connections: usize, at_once: u32, headers: Vec<
         tokio::spawn(async move {
             while !target.is_over() {
                 if let Ok(stream) = connect_by(&target.endpoints, &[b"h2"]).await {
-                    // Whatever ends it, another one is opened.
+                    // However it ends, another one is opened.
                     let _ = ask_without_end(stream, &target, at_once, &headers).await;
                 }
             }
@@ -306,7 +306,7 @@ async fn ask_without_end(
         stream.read_exact(&mut payload).await?;
         let mut sent = Vec::new();
         match kind {
-            // The end of an answer, or of a stream.
+            // The end of a response, or of a stream.
             0 | 1 if flags & 1 == 1 => ask(&mut sent),
             4 if flags & 1 == 0 => sent = frame(4, 1, 0, &[]),
             6 if flags & 1 == 0 => sent = frame(6, 1, 0, &payload),
@@ -334,7 +334,7 @@ impl Seen {
     }
 }
 
-/// Sends one review after the other on one connection, and opens a new connection now and then, until the
+/// Sends reviews in sequence on one connection, and opens a new connection from time to time, until the
 /// attack ends.
 async fn honest(target: &Target) -> Result<Seen> {
     let body = review(("", "Pod"), "jobs", &json!({"metadata": {"name": "p"}, "spec": {}}));
@@ -369,7 +369,7 @@ async fn honest(target: &Target) -> Result<Seen> {
     Ok(seen)
 }
 
-/// Returns the most memory that the operator has had, in KiB.
+/// Returns the peak memory of the operator, in KiB.
 pub(super) fn peak(operator: &Operator<'_>) -> Result<u64> {
     let pid = operator.process()?.pid().context("the operator does not run any more")?;
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
@@ -377,11 +377,11 @@ pub(super) fn peak(operator: &Operator<'_>) -> Result<u64> {
     Ok(line.trim().trim_end_matches("kB").trim().parse()?)
 }
 
-/// A control group that ends a process which takes more than [`LIMIT`].
+/// A control group that kills a process which uses more than [`LIMIT`].
 pub(super) struct Confined(PathBuf);
 
 impl Confined {
-    /// Returns `None` on a machine where nobody may make one: then only [`MEMORY`] is checked.
+    /// Returns `None` on a machine where it cannot be created; then only [`MEMORY`] is checked.
     pub(super) fn new(operator: &Operator<'_>) -> Result<Option<Self>> {
         let pid = operator.process()?.pid().context("the operator does not run any more")?;
         // Version 2 has one tree, version 1 one for memory alone.
@@ -410,7 +410,7 @@ impl Drop for Confined {
     }
 }
 
-/// Attacks, and returns an error when something is wrong afterwards.
+/// Attacks, and returns an error if something is wrong afterwards.
 async fn attacked(name: &str, attack: Attack, on_others: bool, duration: Duration) -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
@@ -444,7 +444,7 @@ async fn attacked(name: &str, attack: Attack, on_others: bool, duration: Duratio
         );
         ensure!(after < MEMORY, "{after} KiB");
         ensure!(!on_others || most < PATIENCE, "p99 {most:?}");
-        // A short test runs in a debug build, on a machine that does more than that.
+        // A short test runs a debug build, on a machine with other load.
         let longest = if duration > Duration::from_secs(30) { NEWCOMER } else { 3 * NEWCOMER };
         ensure!(!on_others || newcomer < longest, "a new connection took {newcomer:?}");
         shown_certificate(&client(&target.endpoints.authority)?, &target.endpoints).await?;

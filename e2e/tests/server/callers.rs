@@ -8,7 +8,7 @@ use rcgen::{
 
 use super::prepared;
 
-/// An endpoint that needs the caller's identity, and answers each about themselves.
+/// An endpoint that needs the caller's identity, and answers each caller about themselves.
 const PATH: &str = "/apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews";
 const QUESTION: &str = r#"{"apiVersion": "access.queuewarden.dev/v1alpha1", "kind": "SelfQueueAccessReview",
     "spec": {"queue": "root.prod", "verb": "submit"}}"#;
@@ -55,7 +55,7 @@ async fn ask(
 }
 
 #[tokio::test]
-async fn strangers_read_what_is_wrong() -> Result<()> {
+async fn unknown_callers_get_the_reason() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());
@@ -92,10 +92,10 @@ async fn strangers_read_what_is_wrong() -> Result<()> {
     .await
 }
 
-/// Webhooks answer only the callers that `--webhook-client` names, and endpoints that are not served do not
+/// Webhooks answer only the callers named by `--webhook-client`, and endpoints that are not served do not
 /// exist.
 #[tokio::test]
-async fn webhooks_answer_the_named_client_alone() -> Result<()> {
+async fn webhooks_answer_only_the_named_client() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());

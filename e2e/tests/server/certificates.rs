@@ -27,7 +27,8 @@ use super::{client, prepared, shown_certificate};
 
 /// The name by which the API server calls the Service that leads here.
 const SERVICE: &str = "endpoints.queuewarden-system.svc";
-/// So short that the Secret is read every few seconds, and no certificate expires before the test is over.
+/// Short enough that the Secret is read every few seconds, but no certificate expires before the test is
+/// over.
 const LIFETIME: [&str; 4] = ["--tls-name", SERVICE, "--tls-certificate-lifetime", "5m"];
 
 /// The group of webhook configurations.
@@ -47,7 +48,7 @@ async fn create_webhook(cluster: &TestCluster) -> Result<()> {
     Ok(())
 }
 
-/// Makes the API server call these endpoints about `QueueAcl`s, and refuse those about which it cannot.
+/// Makes the API server call these endpoints about `QueueAcl`s, and refuse changes if it cannot.
 async fn ask_about_acls(cluster: &TestCluster, endpoints: &Endpoints) -> Result<()> {
     let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client()?);
     let webhook = serde_json::from_value(serde_json::json!({
@@ -73,7 +74,7 @@ async fn reported(cluster: &TestCluster) -> Result<Option<String>> {
 }
 
 #[tokio::test]
-async fn replicas_share_one_and_the_api_server_is_reported() -> Result<()> {
+async fn replicas_share_a_certificate_and_publish_its_authority() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());
@@ -103,12 +104,12 @@ async fn replicas_share_one_and_the_api_server_is_reported() -> Result<()> {
     .await
 }
 
-/// The faults of each write. The last write is done, but nobody gets the answer: then it need not be made
+/// The faults of each write. The last write is executed, but the response is lost, so it need not be made
 /// again.
 const FAULTS: [Fault; 4] = [Fault::Refuse(403), Fault::Refuse(409), Fault::Refuse(500), Fault::Mask(504)];
 
 #[tokio::test]
-async fn wrong_answers_about_it_are_outlasted() -> Result<()> {
+async fn certificate_survives_wrong_answers() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());
@@ -247,7 +248,7 @@ async fn kept(cluster: &TestCluster) -> Result<Material> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_is_renewed_under_load_without_a_failed_call() -> Result<()> {
+async fn certificate_is_renewed_under_load_without_a_failed_call() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());
@@ -320,7 +321,7 @@ async fn an_expired_one_is_made_anew() -> Result<()> {
         let until = operator.metric("queuewarden_tls_certificate_expiry_timestamp_seconds", "").await?;
         ensure!(until > 1_700_000_000.0 + 7.0 * 86400.0, "{until}");
 
-        // The Secret is emptied, or filled with unreadable data: its content is put back, and no call fails.
+        // The Secret is emptied, or filled with unreadable data: its content is restored, and no call fails.
         for damage in [None, Some(ByteString(b"damaged".to_vec()))] {
             let mut data = std::collections::BTreeMap::new();
             if let Some(damage) = damage {
@@ -355,7 +356,7 @@ async fn an_expired_one_is_made_anew() -> Result<()> {
     .await
 }
 
-/// Without the right to read its Secret there is no certificate; the replica reports the reason, and is not
+/// Without permission to read its Secret there is no certificate; the replica reports the reason, and is not
 /// ready.
 #[tokio::test]
 async fn without_rights_it_says_what_is_missing() -> Result<()> {
@@ -384,7 +385,7 @@ async fn without_rights_it_says_what_is_missing() -> Result<()> {
 /// The account of the pods that listen may change neither webhook configurations nor the Secret; only that of
 /// the process that does not listen may.
 #[tokio::test]
-async fn who_listens_writes_neither_webhooks_nor_the_secret() -> Result<()> {
+async fn listening_process_cannot_write_webhooks_or_the_secret() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());
@@ -439,7 +440,7 @@ async fn who_listens_writes_neither_webhooks_nor_the_secret() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_mounted_one_is_read_again() -> Result<()> {
+async fn mounted_certificate_is_reloaded() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());
@@ -447,7 +448,7 @@ async fn a_mounted_one_is_read_again() -> Result<()> {
         let (_operator, endpoints) = Operator::start_serving(cluster, &[]).await?;
         let (before, connected) = (client(&endpoints.authority)?, client(&endpoints.authority)?);
         shown_certificate(&connected, &endpoints).await?;
-        // Half of a pair is of no use, so the old pair stays in use.
+        // Half of a pair is unusable, so the old pair stays in use.
         let renewed = endpoints.renew_half()?;
         shown_certificate(&before, &endpoints).await?;
         let authority = renewed.finish()?;

@@ -23,7 +23,7 @@ fn memory(operator: &Operator<'_>) -> Result<u64> {
 }
 
 #[tokio::test]
-async fn bodies_of_10_mib_are_not_kept() -> Result<()> {
+async fn bodies_of_10_mib_are_not_kept_in_memory() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());
@@ -35,7 +35,7 @@ async fn bodies_of_10_mib_are_not_kept() -> Result<()> {
         let (status, text) = (answer.status(), answer.text().await?);
         let why = "the body has 10485760 bytes; the limit is 262144 bytes";
         ensure!(status == 413 && text.contains(why), "{status}: {text}");
-        // A review of any size gets an answer, and a body that is no review gets none.
+        // A review of any size gets an answer; a body that is not a review does not.
         let review = |object: &str| {
             let head =
                 r#"{"request":{"uid":"u1","kind":{"group":"","kind":"Pod"},"namespace":"jobs","object":"#;
@@ -46,7 +46,7 @@ async fn bodies_of_10_mib_are_not_kept() -> Result<()> {
                 client.post(endpoints.url(path)).body(review(&"x".repeat(10 * 1024 * 1024))).send().await?;
             let (status, text) = (answer.status(), answer.text().await?);
             let is_answered = status == 200 && text.contains("u1");
-            // Until everything is read no names are known.
+            // Until everything has been read, no names are known.
             ensure!(
                 is_answered || (path.starts_with("/user-info") && status == 503),
                 "{path} {status}: {text}"
@@ -113,7 +113,7 @@ async fn outlast(endpoints: &Endpoints, begin: &str) -> Result<(Duration, String
         match tokio::time::timeout(Duration::from_millis(500), stream.read(&mut buffer)).await {
             Ok(Ok(0) | Err(_)) => break,
             Ok(Ok(read)) => answer.extend_from_slice(buffer.get(..read).unwrap_or_default()),
-            // A refused byte means that the other side has closed; the next read shows that, too.
+            // A refused byte means that the other side has closed; the next read shows that too.
             Err(_) => drop(stream.write_all(b"x").await),
         }
         ensure!(since.elapsed() < Duration::from_secs(30), "nothing ends it");
@@ -122,7 +122,7 @@ async fn outlast(endpoints: &Endpoints, begin: &str) -> Result<(Duration, String
 }
 
 #[tokio::test]
-async fn who_sends_slowly_is_not_waited_for() -> Result<()> {
+async fn slow_senders_are_disconnected() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());
@@ -159,7 +159,7 @@ async fn who_sends_slowly_is_not_waited_for() -> Result<()> {
 
 /// Clients that only hold connections do not block others, and memory stays within the shipped limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_connections_keep_nobody_out() -> Result<()> {
+async fn ten_thousand_connections_block_no_client() -> Result<()> {
     const CONNECTIONS: usize = 10_000;
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
@@ -212,9 +212,9 @@ enum Held {
     Secret(#[expect(dead_code, reason = "it is held")] Box<tokio_rustls::client::TlsStream<TcpStream>>),
 }
 
-/// After the signal to end, running requests are answered, and for a while new ones are, too.
+/// After the signal to end, running requests are answered and, for a while, new ones too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_end_drops_no_call() -> Result<()> {
+async fn shutdown_drops_no_call() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Tests what holds for all endpoints: their certificate, their callers, and their limits.
+//! Tests properties of all endpoints: their certificate, their callers, and their limits.
 
 mod attacks;
 mod callers;
@@ -12,7 +12,8 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use queuewarden_e2e::{Capability, Endpoints, TestCluster};
 
-/// Returns whether an operator can be started here; the rights of its webhook server are then installed.
+/// Returns whether an operator can be started here. If so, the permissions of its webhook server are
+/// installed.
 async fn prepared(cluster: &TestCluster) -> Result<bool> {
     if !cluster.can_run(&[Capability::OperatorProcess])? {
         return Ok(false);
@@ -30,7 +31,7 @@ fn client(authorities: &str) -> Result<reqwest::Client> {
     Ok(client.timeout(Duration::from_secs(10)).build()?)
 }
 
-/// Calls the endpoints, and returns the certificate that was shown, in DER.
+/// Calls the endpoints, and returns the certificate that they sent, in DER.
 async fn shown_certificate(client: &reqwest::Client, endpoints: &Endpoints) -> Result<Vec<u8>> {
     let answer = client.get(endpoints.url("/readyz")).send().await?;
     ensure!(answer.status().is_success(), "{answer:?}");

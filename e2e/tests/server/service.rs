@@ -24,7 +24,7 @@ metadata: {name: prod}
 spec: {queue: root.prod, submit: {users: [sue]}}
 ";
 
-/// An object that is invalid in a way that its schema does not see.
+/// An object that is invalid in a way that its schema does not detect.
 const WRONG: &str = "\
 apiVersion: queuewarden.dev/v1alpha1
 kind: AdmissionPolicy
@@ -33,7 +33,7 @@ spec: {externalUsers: ['(airflow']}
 ";
 
 #[tokio::test]
-async fn what_is_shipped_works_as_it_is() -> Result<()> {
+async fn shipped_service_works_without_configuration() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess, Capability::ApiServerProcess])? {
             return Ok(());

@@ -17,16 +17,16 @@ use super::attacks::{Confined, peak, review};
 use super::{client, prepared};
 use crate::operator::configure;
 
-/// The most memory of the process until it has read everything, in KiB.
+/// Maximum memory of the process until it has read everything, in KiB.
 const MEMORY: u64 = 180 * 1024;
-/// Requests of the attacker at one time.
+/// Number of concurrent requests of the attacker.
 const AT_ONCE: usize = 8;
-/// Writers of delegated objects, each with as many as they may have, of as many bytes.
+/// Writers of delegated objects, each with the maximum number and size of objects.
 const WRITERS: usize = 10;
 const OF_ONE: usize = 200;
 const BYTES_OF_ONE: usize = 128 * 1024;
 
-/// Creates pods that wait for a gate, so that they need no room. Each has 1.3 MB in one way or another.
+/// Creates pods that wait for a gate, so that they need no resources. Each has 1.3 MB in one way or another.
 async fn create_pods(cluster: &TestCluster, count: usize) -> Result<()> {
     let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);
     let create = |number: usize| {
@@ -40,7 +40,7 @@ async fn create_pods(cluster: &TestCluster, count: usize) -> Result<()> {
             });
             let container = pod.pointer_mut("/spec/containers/0").context("no container")?;
             container["args"] = match number % 4 {
-                // One text, one text that JSON makes six times as long, and many texts.
+                // One text, one text that is six times as long in JSON, and many texts.
                 0 | 1 => json!(["x".repeat(1_300_000)]),
                 2 => json!(["<".repeat(480_000)]),
                 _ => json!(vec![""; 600_000]),
@@ -52,8 +52,8 @@ async fn create_pods(cluster: &TestCluster, count: usize) -> Result<()> {
     futures::stream::iter((0..count).map(create)).buffer_unordered(AT_ONCE).try_collect().await
 }
 
-/// Creates the objects of delegates at their limits, and some whose annotations are as large as an API server
-/// takes them.
+/// Creates the objects of delegates at their limits, and some with annotations of the maximum size that an
+/// API server accepts.
 async fn create_delegated(cluster: &TestCluster, writers: usize) -> Result<()> {
     let objects = cluster.objects(Kind::QueueAcl)?;
     let create = |number: usize| {
@@ -67,7 +67,7 @@ async fn create_delegated(cluster: &TestCluster, writers: usize) -> Result<()> {
     futures::stream::iter((0..writers * OF_ONE).map(create)).buffer_unordered(AT_ONCE).try_collect().await
 }
 
-/// Returns an object of its share of the bytes: names as short as possible, in force or not.
+/// Returns an object of its share of the bytes, with names as short as possible, in force or not.
 fn delegated(number: usize) -> Value {
     let writer = format!("w{}", number / OF_ONE);
     let from = if number.is_multiple_of(2) { json!("2099-01-01T00:00:00Z") } else { Value::Null };

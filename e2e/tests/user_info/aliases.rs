@@ -1,4 +1,4 @@
-//! Tests aliases, the groups that stand for names which ACLs cannot hold: the webhook writes the aliases of
+//! Tests aliases, the groups that represent names which ACLs cannot hold: the webhook writes the aliases of
 //! the names in an annotation, and no one gets an alias of another user.
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -61,7 +61,7 @@ fn new(user: &'static str, object: Value) -> Attempt {
     Attempt { user, groups: Vec::new(), args, object }
 }
 
-/// Changes an object of NAMESPACE, with more arguments of `kubectl patch`.
+/// Changes an object of NAMESPACE, with additional arguments of `kubectl patch`.
 fn change(user: &'static str, what: &[&str], patch: &Value) -> Attempt {
     let patch = patch.to_string();
     let fixed = ["patch", "-n", NAMESPACE, "--dry-run=server", "-o", "json", "--type=merge", "-p", &patch];
@@ -70,8 +70,8 @@ fn change(user: &'static str, what: &[&str], patch: &Value) -> Attempt {
 }
 
 impl Attempt {
-    /// Makes the request. Fails unless queuewarden or its policy refuses it, or nothing of what would be
-    /// stored has the alias.
+    /// Makes the request. Fails unless queuewarden or its policy refuses it, or the object that would be
+    /// stored does not contain the alias.
     async fn fails(&self, cluster: &TestCluster) -> Result<()> {
         let user = format!("--as={}", self.user);
         let groups: Vec<String> = self.groups.iter().map(|group| format!("--as-group={group}")).collect();
@@ -113,7 +113,7 @@ fn texts(object: &Value) -> Vec<&str> {
     }
 }
 
-/// Returns a pod that every namespace takes.
+/// Returns a pod that every namespace accepts.
 pub(super) fn pod_in(namespace: &str, annotations: &Value) -> Value {
     let spec = json!({
         "securityContext": {"runAsNonRoot": true, "runAsUser": 1, "seccompProfile": {"type": "RuntimeDefault"}},
@@ -168,7 +168,7 @@ fn created() -> Vec<Attempt> {
         all.push(new("mallory", pod_in(NAMESPACE, &text(&spelled))));
         all.push(new("mallory", controller("Deployment", "o", &text(&spelled))));
     }
-    // An actual group of that name, with which the requester is authenticated.
+    // The requester actually is in a group of that name.
     for annotations in [json!({}), forged()] {
         for object in kinds(&annotations) {
             all.push(Attempt { groups: vec![boss()], ..new("mallory", object) });
@@ -273,7 +273,8 @@ async fn nobody_forges_or_carries_an_alias() -> Result<()> {
         ensure!(texts(&stored) == [mine], "{:?}", texts(&stored));
 
         operator.kill().await?;
-        // Custom resources are the webhook's alone, which is failurePolicy: Ignore; their pods are not.
+        // Custom resources are checked only by the webhook, which has failurePolicy: Ignore; their pods are
+        // not.
         let of_kubernetes =
             |attempt: &Attempt| attempt.object.get("kind") != Some(&json!("SparkApplication"));
         let created: Vec<Attempt> = created.into_iter().filter(of_kubernetes).collect();
@@ -288,7 +289,7 @@ async fn nobody_forges_or_carries_an_alias() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_account_gets_its_aliases_beside_yunikorns_controller() -> Result<()> {
+async fn account_gets_its_aliases_with_yunikorns_controller() -> Result<()> {
     const DRIVER: &str = "system:serviceaccount:spark:driver";
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {

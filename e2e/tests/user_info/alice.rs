@@ -1,5 +1,5 @@
 //! Follows alice from her certificate to the scheduler's view of her application:
-//! `/CN=alice/O=users/O=devops` may submit by her group, without writing her name anywhere.
+//! `/CN=alice/O=users/O=devops` may submit through her group, without writing her name anywhere.
 
 use std::path::Path;
 
@@ -14,14 +14,14 @@ use serde_json::json;
 
 use super::{Submitter, application, ask, guard, refused, said, strict, yunikorn_alone};
 
-/// A configuration that places everything in one queue, whose ACLs give access to nobody.
+/// A configuration that places everything in one queue, whose ACLs admit no one.
 const CLOSED: &str = "partitions: [{name: default, placementrules: [{name: fixed, value: root.devops}], \
      queues: [{name: root, queues: [{name: devops}]}]}]\n";
 /// `YuniKorn`'s name for the application of a namespace's pods that name none.
 const UNNAMED: &str = "yunikorn-queuewarden-e2e-autogen";
 
 #[tokio::test]
-async fn alice_creates_a_deployment_and_the_scheduler_knows_her_and_her_groups() -> Result<()> {
+async fn scheduler_knows_the_creator_of_a_deployment_and_her_groups() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !yunikorn_alone(cluster).await? {
             return Ok(());
@@ -49,7 +49,7 @@ async fn alice_creates_a_deployment_and_the_scheduler_knows_her_and_her_groups()
         })
         .await?;
 
-        // Mallory, of another group, is identified as well, and so is refused; and cannot pretend to be
+        // Mallory, of another group, is identified as well and is therefore refused; and cannot pretend to be
         // alice.
         let mallory = cluster.certified("mallory", ["users", "interns"])?;
         let run = ["run", "mine", "--image=none", "--labels=applicationId=mine"];

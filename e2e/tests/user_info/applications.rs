@@ -1,5 +1,5 @@
-//! Tests applications of others: the scheduler's handling of a pod that names one, and the users who are
-//! refused; and executors, which a driver's pod creates by its own account.
+//! Tests applications of others: how the scheduler handles a pod that names one, and the users who are
+//! refused; and executors, which a driver's pod creates with its own account.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -75,7 +75,7 @@ async fn nobody_joins_an_application_of_others() -> Result<()> {
         kubectl(cluster, "boss", &dry, &member("p", NAMESPACE, "bosses", &json!({}))).await?;
         kubectl(cluster, "boss", &dry, &template).await?;
         kubectl(cluster, "mallory", &dry, &member("p", NAMESPACE, "mallorys", &json!({}))).await?;
-        // Without pods it is Completing for half a minute, and a pod would make it run again.
+        // Without pods it is Completing for half a minute, and a new pod would make it run again.
         state_of(cluster, "bosses", "Running").await?;
         for (name, namespace) in [("first", NAMESPACE), ("joins", UNLABELLED)] {
             cluster.kubectl(&["delete", "pod", name, "-n", namespace, "--grace-period=0", "--force"]).await?;
@@ -107,7 +107,7 @@ async fn state_of(cluster: &TestCluster, id: &str, state: &str) -> Result<()> {
     .await
 }
 
-/// Waits until queuewarden has seen all pods that there are: until it knows a pod that is made now.
+/// Waits until queuewarden has seen all existing pods, which is when it knows a pod that is created now.
 async fn watched(cluster: &TestCluster, marker: &str) -> Result<()> {
     create(cluster, "boss", &member(marker, NAMESPACE, marker, &json!({}))).await?;
     let other = member("p", NAMESPACE, marker, &json!({}));
@@ -118,7 +118,7 @@ async fn watched(cluster: &TestCluster, marker: &str) -> Result<()> {
     .await
 }
 
-/// Gives a pod another application. The policy and the webhooks that refuse it have to be out of force.
+/// Moves a pod to another application. The policy and the webhooks that refuse this must not be in force.
 async fn relabel(cluster: &TestCluster, user: &str, pod: &str, application: &str) -> Result<()> {
     let (label, who) = (format!("applicationId={application}"), format!("--as={user}"));
     let args = ["label", "pod", pod, &label, "--overwrite", "-n", NAMESPACE, &who, "--as-group=people"];
@@ -128,7 +128,7 @@ async fn relabel(cluster: &TestCluster, user: &str, pod: &str, application: &str
 }
 
 #[tokio::test]
-async fn a_pod_that_gets_another_label_stays_in_its_application_and_takes_none_over() -> Result<()> {
+async fn relabeled_pod_stays_in_its_application() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());
@@ -139,7 +139,7 @@ async fn a_pod_that_gets_another_label_stays_in_its_application_and_takes_none_o
         create(cluster, "mallory", &member("older", NAMESPACE, "mallorys", &json!({}))).await?;
         create(cluster, "boss", &member("first", NAMESPACE, "bosses", &json!({}))).await?;
         watched(cluster, "marker-1").await?;
-        // What the watch remembers holds without the rules that refuse such a change, too.
+        // The watch's memory is correct even without the rules that refuse such a change.
         let binding = ["delete", "validatingadmissionpolicybinding", "queuewarden-own-names"];
         cluster.kubectl(&binding).await?;
         cluster.remove_webhooks().await?;
@@ -162,7 +162,7 @@ async fn a_pod_that_gets_another_label_stays_in_its_application_and_takes_none_o
 }
 
 #[tokio::test]
-async fn an_operator_that_has_just_started_asks_the_scheduler_whose_an_application_is() -> Result<()> {
+async fn newly_started_operator_queries_the_scheduler_for_owners() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());
@@ -180,7 +180,7 @@ async fn an_operator_that_has_just_started_asks_the_scheduler_whose_an_applicati
         refused(kubectl(cluster, "mallory", &dry, &named("bosses")).await, &["application `bosses`"])?;
         kubectl(cluster, "boss", &dry, &named("bosses")).await?;
         kubectl(cluster, "mallory", &dry, &named("mallorys")).await?;
-        // Nobody knows of a new one whether it is free.
+        // It is unknown whether a new one is free.
         cluster.scheduler()?.kill()?;
         refused(
             kubectl(cluster, "mallory", &dry, &named("unheard-of")).await,
@@ -249,10 +249,10 @@ async fn a_driver_makes_executors_in_the_name_that_it_runs_in_and_in_no_other() 
         ensure!(submitter.user == "alice", "{submitter:?}");
         let whose = ["user-info.queuewarden.dev", "it names user `boss`"];
         refused(make(&executor("exec-2", &uid, &claim("boss"))).await, &whose)?;
-        // An executor without a name runs in the account's name, and belongs to the driver all the same.
+        // An executor without a name runs as the account, and belongs to the driver nevertheless.
         make(&executor("exec-3", &uid, &json!({}))).await?;
-        // The API server itself decides about pods that the driver does not own; and the account alone is
-        // nobody.
+        // The API server itself decides about pods that the driver does not own; the account alone identifies
+        // no user.
         let not_owned = member("exec-4", NAMESPACE, "spark-1", &named).to_string();
         let dry = ["create", "--dry-run=server", "-f", "-"];
         eventually("the API server to decide by the policy", PATIENCE, || async {
@@ -279,7 +279,7 @@ async fn a_driver_makes_executors_in_the_name_that_it_runs_in_and_in_no_other() 
     .await
 }
 
-/// The namespaces that the webhooks leave alone otherwise.
+/// The namespaces that the webhooks otherwise ignore.
 #[tokio::test]
 async fn a_driver_takes_no_other_name_in_the_namespaces_of_the_system() -> Result<()> {
     TestCluster::with(async |cluster| {

@@ -45,8 +45,8 @@ fn cases() -> Vec<(&'static str, Value)> {
     cases
 }
 
-/// Returns the API server's result for each: the object that it would store, without what differs from run to
-/// run, or the refusal.
+/// Returns the API server's result for each: the object that it would store, without parts that differ from
+/// run to run, or the refusal.
 async fn outcomes(cluster: &TestCluster) -> Result<Vec<Result<Value, String>>> {
     let mut clients = BTreeMap::new();
     for user in USERS {
@@ -114,7 +114,7 @@ async fn airflow_is_trusted(cluster: &TestCluster) -> Result<()> {
 }
 
 #[tokio::test]
-async fn whichever_comes_first_the_same_comes_out() -> Result<()> {
+async fn webhook_order_does_not_matter() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());
@@ -153,7 +153,7 @@ async fn whichever_comes_first_the_same_comes_out() -> Result<()> {
 
 /// API servers call webhooks in the order of their names, which explains the name of ours.
 #[tokio::test]
-async fn under_a_name_before_yunikorns_the_guard_would_get_alice_refused() -> Result<()> {
+async fn webhook_sorted_before_yunikorns_would_refuse_alice() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());

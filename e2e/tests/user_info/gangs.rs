@@ -1,5 +1,5 @@
-//! Tests gangs: the placeholders that the scheduler creates for them while nobody joins the applications of
-//! others, without and with `YuniKorn`'s own admission controller.
+//! Tests gangs: the placeholders that the scheduler creates for them while users cannot join the applications
+//! of others, without and with `YuniKorn`'s own admission controller.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -83,7 +83,7 @@ async fn runs(cluster: &TestCluster, style: &str) -> Result<()> {
     .await
 }
 
-/// Checks which pods are taken for placeholders of alice's running gang.
+/// Checks which pods are treated as placeholders of alice's running gang.
 async fn only_placeholders_of_the_scheduler_join(cluster: &TestCluster, application: &str) -> Result<()> {
     let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);
     let driver = pods.get("driver").await?;
@@ -122,7 +122,7 @@ async fn only_placeholders_of_the_scheduler_join(cluster: &TestCluster, applicat
 }
 
 #[tokio::test]
-async fn a_soft_gang_gets_its_placeholders_and_nobody_else_is_taken_for_one() -> Result<()> {
+async fn soft_gang_gets_its_placeholders_only() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());
@@ -137,7 +137,7 @@ async fn a_soft_gang_gets_its_placeholders_and_nobody_else_is_taken_for_one() ->
 }
 
 #[tokio::test]
-async fn a_hard_gang_gets_its_placeholders_beside_yunikorns_admission_controller() -> Result<()> {
+async fn hard_gang_gets_its_placeholders_with_yunikorns_controller() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());

@@ -102,7 +102,7 @@ async fn where_it_must_not_be_missing_only_the_guarded_namespaces_wait_for_it() 
 }
 
 #[tokio::test]
-async fn namespaces_of_the_cluster_are_left_alone_whoever_asks() -> Result<()> {
+async fn cluster_namespaces_are_always_ignored() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());
@@ -134,7 +134,7 @@ async fn namespaces_of_the_cluster_are_left_alone_whoever_asks() -> Result<()> {
                 "{namespace}{path}: {answer}"
             );
         }
-        // The API server does not even call the webhook, although it does so about others.
+        // The API server does not even call the webhook, although it does so for other namespaces.
         ask(cluster, "user-info", &endpoints).await?;
         for namespace in LEFT_ALONE {
             ensure!(administrator(cluster, "asked", namespace).await?.is_none(), "{namespace}");
@@ -146,7 +146,7 @@ async fn namespaces_of_the_cluster_are_left_alone_whoever_asks() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_audit_lets_pass_writes_down_and_counts() -> Result<()> {
+async fn audit_mode_allows_logs_and_counts() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());

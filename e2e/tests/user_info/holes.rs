@@ -16,7 +16,7 @@ use super::{
     nobody_asked, pod, pods_say, refused, said, strict, yunikorn_alone,
 };
 
-/// Words of mallory's refusal: the user, and the field that would allow it.
+/// The words of mallory's refusal: the user, and the field that would allow it.
 const REFUSED: &[&str] = &["user-info.queuewarden.dev", "mallory", "externalUsers", "AdmissionPolicy"];
 
 /// Runs `kubectl patch` as this user.
@@ -33,7 +33,7 @@ fn become_boss(id: &str) -> Value {
     json!({"spec": {"template": {"metadata": metadata}}})
 }
 
-/// Returns a person as `user.info` names it.
+/// Returns a person as named in `user.info`.
 fn person(user: &str) -> Submitter {
     let groups = ["people", "system:authenticated"].map(str::to_owned).to_vec();
     Submitter { user: user.to_owned(), groups }
@@ -70,7 +70,7 @@ async fn an_update_of_a_deployment() -> Result<()> {
         create(cluster, "mallory", &controller("Deployment", "shop", &json!({}))).await?;
         refused(patch(cluster, "mallory", "deployment", "shop", &become_boss("bosses-shop")).await, REFUSED)?;
         ensure!(pods_say(cluster, "shop", NAMESPACE, "mallory").await? == person("mallory"));
-        // A change that leaves the name alone is allowed, even if the name was stolen before.
+        // A change that does not affect the name is allowed, even if the name was stolen before.
         for (user, name) in [("mallory", "shop"), ("carol", "shop"), ("carol", "web")] {
             patch(cluster, user, "deployment", name, &json!({"spec": {"replicas": 2}})).await?;
         }
@@ -243,7 +243,7 @@ async fn a_namespace_without_labels() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_workload_where_yunikorn_does_not_look() -> Result<()> {
+async fn workload_in_a_namespace_that_yunikorn_ignores() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !yunikorn_alone(cluster).await? {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Tests that a pod keeps its user, application and queue: the API server decides alone, with no queuewarden
-//! running, and the webhook decides the same.
+//! Tests that a pod keeps its user, application and queue: the API server decides alone, while queuewarden is
+//! not running, and the webhook decides the same.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -15,7 +15,7 @@ use super::own_names::{CONTROLLER, enforced, own, policy};
 use super::sources::workload;
 use super::{application, ask, claim, create, guard, merged, nobody_asked, refused, strict};
 
-/// Patches this pod as this user, who is an administrator, without storing it.
+/// Patches this pod as this user, who is an administrator, without storing the change.
 async fn patch(cluster: &TestCluster, user: &str, of: (&str, &str), patch: &Value) -> Result<String> {
     let (name, subresource) = of;
     let pods: Api<Pod> = Api::namespaced(cluster.as_user(user, &["system:masters"])?, NAMESPACE);
@@ -35,8 +35,8 @@ fn annotations(key: &str, value: &Value) -> Value {
     json!({"metadata": {"annotations": {key: value}}})
 }
 
-/// Creates pods of alice: `bare` has nothing that decides anything but its name, `full` has all of it,
-/// `gated` is not scheduled yet, and `foreign` is not scheduled by `YuniKorn`.
+/// Creates pods of alice: `bare` has only its name to decide by, `full` has all relevant fields, `gated` is
+/// not scheduled yet, and `foreign` is not scheduled by `YuniKorn`.
 async fn pods_of_alice(cluster: &TestCluster) -> Result<()> {
     let all = |keys: &[&str]| keys.iter().map(|key| ((*key).to_owned(), json!("before"))).collect::<Value>();
     let full = json!({"labels": all(&DECIDING_LABELS),
@@ -56,7 +56,7 @@ async fn pods_of_alice(cluster: &TestCluster) -> Result<()> {
     Ok(())
 }
 
-/// Returns the changes of one label or annotation to this value, of all that decide anything but the name.
+/// Returns changes of one label or annotation to this value, for all that affect decisions except the name.
 fn changes(value: &Value) -> Vec<(&'static str, Value)> {
     let annotated = DECIDING_ANNOTATIONS.into_iter().filter(|key| *key != USER_INFO);
     let labelled = DECIDING_LABELS.into_iter().map(|key| (key, labels(key, value)));
@@ -123,14 +123,14 @@ async fn a_pod_keeps_its_name_and_gets_none_later() -> Result<()> {
                 }
             }
         }
-        // Aliases are no part of a name.
+        // Aliases are not part of a name.
         let alias = r#"{"user":"alice","groups":["people","system:authenticated","qw-u-x-00112233445566778899aabbccddeeff"]}"#;
         patch(cluster, "mallory", ("bare", ""), &annotations(USER_INFO, &json!(alias))).await.map(drop)
     })
     .await
 }
 
-/// Everything else of a pod changes as before, and no other way leads to its labels.
+/// Everything else of a pod can be changed as before, and there is no other way to change its labels.
 #[tokio::test]
 async fn everything_else_of_a_pod_changes() -> Result<()> {
     TestCluster::with(async |cluster| {
@@ -149,7 +149,7 @@ async fn everything_else_of_a_pod_changes() -> Result<()> {
         let moved = merged(labels("applicationId", &json!("x")), &json!({"spec": {"schedulingGates": null}}));
         let kept = ["queuewarden-own-names", "applicationId", "keeps its user"];
         refused(patch(cluster, "mallory", ("gated", ""), &moved).await, &kept)?;
-        // The API server lets nobody change the scheduler, and nothing else by these subresources.
+        // The API server allows no one to change the scheduler, and nothing else through these subresources.
         let scheduler =
             patch(cluster, "mallory", ("foreign", ""), &json!({"spec": {"schedulerName": "yunikorn"}})).await;
         refused(scheduler, &["pod updates may not change fields"])?;
@@ -165,9 +165,9 @@ async fn everything_else_of_a_pod_changes() -> Result<()> {
     .await
 }
 
-/// The webhook is sent the same changes, and refuses them where the policy is not bound.
+/// The webhook receives the same changes, and refuses them if the policy is not bound.
 #[tokio::test]
-async fn the_webhook_keeps_a_pod_where_it_is_and_the_scheduler_has_it_there() -> Result<()> {
+async fn webhook_keeps_a_pod_in_its_application() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());

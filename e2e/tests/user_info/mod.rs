@@ -114,8 +114,8 @@ async fn guard_with<'cluster>(
     Ok((operator, endpoints))
 }
 
-/// Makes the API server call the webhooks of the manifests in this folder, and waits until it does: until
-/// requests that they must refuse are refused.
+/// Makes the API server call the webhooks of the manifests in this directory, and waits until it does, which
+/// is when requests that they must refuse are refused.
 pub(crate) async fn ask(cluster: &TestCluster, folder: &str, endpoints: &Endpoints) -> Result<()> {
     cluster.install_webhooks(folder, endpoints, |_| ()).await?;
     eventually("the API server to ask queuewarden", PATIENCE, || async {
@@ -139,7 +139,7 @@ async fn create(cluster: &TestCluster, user: &str, object: &Value) -> Result<Str
     kubectl(cluster, user, &["create"], object).await
 }
 
-/// Returns the annotation with which a workload claims this user.
+/// Returns the annotation that claims this user for a workload.
 pub(crate) fn claim(user: &str) -> Value {
     json!({USER_INFO: json!({"user": user, "groups": ["bosses"]}).to_string()})
 }
@@ -210,7 +210,7 @@ fn said(annotations: &std::collections::BTreeMap<String, String>) -> Result<Opti
     Ok(info.as_ref().map(submitter))
 }
 
-/// Returns the submitter of the pods of the workload of this name, once one of them is this user's.
+/// Returns the submitter of the pods of the workload of this name, once one of them belongs to this user.
 async fn pods_say(
     cluster: &TestCluster,
     application: &str,
@@ -233,7 +233,7 @@ async fn pods_say(
     .await
 }
 
-/// Returns the user of this application to the scheduler.
+/// Returns the user of this application in the scheduler.
 async fn application(cluster: &TestCluster, id: &str) -> Result<Submitter> {
     let rest = cluster.yunikorn()?;
     eventually(&format!("the scheduler to have {id}"), PATIENCE, || async {
@@ -244,7 +244,7 @@ async fn application(cluster: &TestCluster, id: &str) -> Result<Submitter> {
     .await
 }
 
-/// Checks for a refusal whose reason has all of these words.
+/// Checks that the request was refused with a reason that contains all of these words.
 fn refused(answer: Result<String>, words: &[&str]) -> Result<()> {
     let error = answer.err().context("it was let through")?.to_string();
     for word in words {

@@ -1,11 +1,11 @@
-//! Draws identities in all forms that Kubernetes authenticates, and grants for about half of them.
+//! Generates identities in all forms that Kubernetes authenticates, and grants for about half of them.
 
 use std::collections::BTreeSet;
 
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-/// The beginnings of the user name of a service account, and of the group of all of its namespace.
+/// The prefixes of the user name of a service account, and of the group of all accounts in its namespace.
 const OF_ACCOUNT: &str = "system:serviceaccount:";
 const OF_NAMESPACE: &str = "system:serviceaccounts:";
 /// The longest name of a namespace, and of a service account.
@@ -15,8 +15,8 @@ const ACCOUNT: usize = 253;
 const LISTED: usize = 256;
 /// Namespaces with several generated accounts.
 const SHARED: [&str; 3] = ["spark", "flink", "0-jobs"];
-/// Names that `YuniKorn`'s expressions just take, or just refuse, and some that look like parts of an ACL or
-/// of an annotation.
+/// Names that `YuniKorn`'s expressions just accept, or just refuse, and some that look like parts of an ACL
+/// or an annotation.
 const EDGES: [&str; 32] = [
     "1st",
     "_1",
@@ -111,7 +111,7 @@ impl Draw {
     }
 }
 
-/// Returns a grant that is not this one: on another queue, of the other kind, or of a similar name.
+/// Returns a grant that differs from this one: on another queue, of the other kind, or of a similar name.
 fn beside(dice: &mut Rng, queue: usize, name: Name, queues: usize) -> (usize, Name) {
     let similar = |name: String, how: usize| match how {
         0 => format!("{name}a"),
@@ -141,7 +141,7 @@ impl Grants {
     pub(super) fn acl(&self, queue: usize) -> Option<Value> {
         let (mut users, mut groups, mut accounts) = (Vec::new(), Vec::new(), Vec::new());
         for (number, (_, name)) in self.0.iter().filter(|(on, _)| *on == queue).enumerate() {
-            // Every other account is named by its whole name, as a user or as a group.
+            // Every other account is named by its full name, as a user or as a group.
             let short = |name: &str| number % 2 == 0 || name.chars().count() > LISTED;
             match name {
                 Name::User(name) => match name
@@ -219,7 +219,7 @@ fn group(dice: &mut Rng) -> String {
     }
 }
 
-/// Returns a name at an edge, often with a number, so that not all have the same few.
+/// Returns a name at a boundary, often with a number, so that not all have the same few.
 fn edge(dice: &mut Rng) -> String {
     let edge = EDGES.get(dice.usize(..EDGES.len())).copied().unwrap_or_default();
     match dice.usize(..3) {
@@ -260,7 +260,7 @@ fn subdomain(dice: &mut Rng) -> String {
     name
 }
 
-/// Returns small letters, digits and dashes, the last not at the ends.
+/// Returns lower-case letters, digits and dashes, with no dash at either end.
 fn label(dice: &mut Rng, length: usize) -> String {
     let mut letter = |end: bool| match dice.usize(..12) {
         0 if !end => '-',

@@ -1,5 +1,5 @@
-//! Tests `examples/operators` and `manifests/user-info/settings.yaml`: a custom resource runs pods in no name
-//! but its author's, although the account of an operator creates them.
+//! Tests `examples/operators` and `manifests/user-info/settings.yaml`: a custom resource runs pods only as
+//! its author, although the account of an operator creates them.
 
 use std::collections::BTreeSet;
 
@@ -169,8 +169,8 @@ const KINDS: [Kind; 19] = [
     ),
 ];
 
-/// Accounts that create pods from programs' input, so that no path can check them: those of Argo Workflows
-/// 4.1, Airflow's `KubernetesExecutor` and Kyuubi 1.12.
+/// Accounts that create pods from programs' input, so that no path can check them. They belong to Argo
+/// Workflows 4.1, Airflow's `KubernetesExecutor` and Kyuubi 1.12.
 const UNLISTED: [&str; 3] = [
     "system:serviceaccount:argo:argo",
     "system:serviceaccount:airflow:airflow-scheduler",
@@ -286,7 +286,7 @@ fn located(path: &str) -> (String, String) {
     (location, pointer)
 }
 
-/// Returns the templates of all examples, after applying each by the command in its first line.
+/// Returns the templates of all examples, after applying each with the command in its first line.
 async fn apply_examples(cluster: &TestCluster) -> Result<BTreeSet<String>> {
     let mut templates = BTreeSet::new();
     for entry in std::fs::read_dir(root().join("examples/operators"))? {
@@ -383,13 +383,13 @@ async fn an_operator_gives_nobody_another_name() -> Result<()> {
     .await
 }
 
-/// Checks a kind at each of its paths: another's name is refused, a missing one becomes the author's own, and
-/// nobody changes it afterwards.
+/// Checks a kind at each of its paths: another user's name is refused, a missing one becomes the author's
+/// own, and no one can change it afterwards.
 async fn every_path(cluster: &TestCluster, kind: &Kind) -> Result<()> {
     let fields = |annotations: &Value| {
         kind.paths.iter().fold(json!({}), |all, path| merged(all, &at(path, annotations)))
     };
-    // The operator may take some time to know the last example.
+    // The operator may take some time to read the last example.
     eventually("the templates of the examples to be in force", PATIENCE, || async {
         let answer = stored(cluster, "mallory", &kind.object(&fields(&claim("boss")))).await;
         Ok(refused(answer.map(|_| String::new()), &[WEBHOOK]).ok())
@@ -481,8 +481,8 @@ async fn passes_on(cluster: &TestCluster, kind: &Kind, owner: &Value) -> Result<
     Ok(())
 }
 
-/// Returns the options of the command line that spark-operator 2.5.2 makes of a `SparkApplication`
-/// (`buildSparkSubmitArgs`) which decide here.
+/// Returns the relevant command line options that spark-operator 2.5.2 generates from a `SparkApplication`
+/// (`buildSparkSubmitArgs`).
 fn command_line(application: &Value) -> Vec<String> {
     let (metadata, spec) = (&application["metadata"], &application["spec"]);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -503,10 +503,10 @@ fn command_line(application: &Value) -> Vec<String> {
     line
 }
 
-/// The beginning of settings that become annotations of the driver.
+/// The prefix of settings that become annotations of the driver.
 const ANNOTATION: &str = "spark.kubernetes.driver.annotation.";
 
-/// Spark's launcher reads its options in the arguments of a program if `--class` names one of its shells.
+/// Spark's launcher reads its options from the arguments of a program if `--class` names one of its shells.
 #[tokio::test]
 async fn what_spark_reads_in_the_arguments_names_nobody_else() -> Result<()> {
     TestCluster::with(async |cluster| {
@@ -525,7 +525,7 @@ async fn what_spark_reads_in_the_arguments_names_nobody_else() -> Result<()> {
         let attack = kind
             .object(&json!({"spec": {"mainClass": class, "mainApplicationFile": "local:///a.jar",
             "arguments": arguments, "driver": {"annotations": {}}, "executor": {"annotations": {}}}}));
-        // Without this policy only the pod that comes of it can be compared.
+        // Without this policy, only the resulting pod can be compared.
         eventually("the settings to be refused", PATIENCE, || async {
             let answer = stored(cluster, "mallory", &attack).await.map(|made| made.to_string());
             Ok(refused(answer, &[SETTINGS, "mainClass"]).ok())
@@ -569,7 +569,7 @@ async fn what_spark_reads_in_the_arguments_names_nobody_else() -> Result<()> {
         ];
         refused(create(cluster, account, &owned(&[&application])).await, &refusal)?;
 
-        // A file for the template may leave the owner out, and the template of a user may add one.
+        // A template file may omit the owner, and a user's template may add one.
         let ownerless = [WEBHOOK, "no resource of a kind in spec.userInfo.templates owns it"];
         refused(create(cluster, account, &owned(&[])).await, &ownerless)?;
         let name = json!({"metadata": {"name": "of-boss"}});
@@ -577,7 +577,7 @@ async fn what_spark_reads_in_the_arguments_names_nobody_else() -> Result<()> {
         let bosses = kubectl(cluster, "boss", &["create", "-o", "json"], &bosses).await?;
         let bosses: Value = serde_json::from_str(&bosses)?;
         refused(create(cluster, account, &owned(&[&bosses, &application])).await, &refusal)?;
-        // A later change of the name is nobody's but a user's on a list.
+        // Only a user on a list may change the name later.
         let change = json!({"spec": {"driver": {"annotations": {USER_INFO: boss}}}}).to_string();
         let resource = kind.resource();
         let patch = [
@@ -594,7 +594,8 @@ async fn what_spark_reads_in_the_arguments_names_nobody_else() -> Result<()> {
         ];
         refused(cluster.kubectl(&patch).await, &[WEBHOOK, "it was set before and would be changed"])?;
 
-        // The policy leaves the comparison to a webhook that fails closed, and refuses all that has no owner.
+        // The policy leaves the comparison to a webhook that fails closed, and refuses everything without an
+        // owner.
         let honest = merged(
             owned(&[&application]),
             &json!({"metadata": {"annotations": {USER_INFO: own("mallory")}}}),
@@ -616,7 +617,7 @@ async fn what_spark_reads_in_the_arguments_names_nobody_else() -> Result<()> {
     .await
 }
 
-/// Checks that the API server refuses what makes spark-submit read options of a user, and no other settings.
+/// Checks that the API server refuses settings that make spark-submit read options of a user, and no others.
 async fn settings(cluster: &TestCluster) -> Result<()> {
     let of = |group: &str, name: &str| {
         let found = KINDS.iter().find(|kind| (kind.group, kind.name) == (group, name));

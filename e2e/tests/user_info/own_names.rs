@@ -1,4 +1,4 @@
-//! Tests the policy `queuewarden-own-names`: the API server checks names by itself, with no queuewarden
+//! Tests the policy `queuewarden-own-names`: the API server checks names by itself, while queuewarden is not
 //! running.
 
 use anyhow::{Context as _, Result, ensure};
@@ -21,7 +21,7 @@ use super::{
 
 const REFUSED: &[&str] = &["queuewarden-own-names", "user mallory may not set yunikorn.apache.org/user.info"];
 
-/// A controller, which the policy lets name others.
+/// A controller, which the policy allows to name others.
 pub(super) const CONTROLLER: &str = "system:serviceaccount:kube-system:replicaset-controller";
 
 /// Installs the policy with this `AdmissionPolicy`, without a webhook server; `false` if the cluster cannot
@@ -42,8 +42,8 @@ async fn set(cluster: &TestCluster, spec: &Value) -> Result<()> {
     cluster.apply_text(&policy.to_string(), "e2e").await
 }
 
-/// Waits until the API server decides by the policy, also while it asks the webhooks: revisions are sent to
-/// none of them.
+/// Waits until the API server decides according to the policy, even while it calls the webhooks: revisions
+/// are not sent to any of them.
 pub(super) async fn enforced_alone(cluster: &TestCluster) -> Result<()> {
     eventually("the API server to decide by the policy", PATIENCE, || async {
         let probe = revision("probe", &claim("boss"));
@@ -109,7 +109,7 @@ async fn nobody_takes_another_name_while_queuewarden_is_down() -> Result<()> {
         for object in kinds(&claim("boss")) {
             refused(kubectl(cluster, "mallory", &dry, &object).await, REFUSED)?;
         }
-        // Her own name, as the webhook writes it, and none at all.
+        // Her own name, as the webhook writes it, and no name at all.
         for object in kinds(&own("mallory")).into_iter().chain(kinds(&json!({}))) {
             kubectl(cluster, "mallory", &dry, &object).await?;
         }
@@ -159,7 +159,7 @@ async fn the_label_names_nobody_else_and_an_empty_annotation_nobody_at_all() -> 
             let tried = async |user: &str, metadata: &Value| {
                 make(cluster, user, of, &workload(of.1, "w", metadata), true).await
             };
-            // The label names a user without groups, so it is not even one's own name.
+            // The label names a user without groups, so it does not even match the user's own name.
             for metadata in [&labelled, &merged(labelled.clone(), &empty), &own_label] {
                 refused(tried("mallory", metadata).await, &by_label)?;
             }
@@ -168,7 +168,7 @@ async fn the_label_names_nobody_else_and_an_empty_annotation_nobody_at_all() -> 
                 tried(user, metadata).await.with_context(|| format!("{} {metadata}", of.1))?;
             }
         }
-        // In a template a label comes later, too.
+        // In a template, a label is also evaluated later.
         create(cluster, "mallory", &controller("Deployment", "web", &json!({}))).await?;
         let patch = json!({"spec": {"template": {"metadata": labelled}}}).to_string();
         let args =
@@ -234,7 +234,8 @@ async fn a_revision_has_its_authors_name_byte_by_byte() -> Result<()> {
         let data = |data: Value| merged(revision("r", &json!({})), &json!({"data": data}));
         let labelled = data(json!({"spec": {"template": {"metadata": {"labels": {USERNAME: "boss"}}}}}));
         refused(kubectl(cluster, "mallory", &dry, &labelled).await, &["queuewarden-own-names", "label"])?;
-        // Controllers read the fields in any case: the Kelvin sign and the long s are small letters, too.
+        // Controllers read the fields ignoring case, for which the Kelvin sign and the long s are letters
+        // too.
         for path in [
             "spec.template.metadata.Annotations",
             "spec.template.Metadata.annotations",
@@ -253,7 +254,7 @@ async fn a_revision_has_its_authors_name_byte_by_byte() -> Result<()> {
         for allowed in [revision("r", &own("mallory")), data(json!({"queues.yaml": "x", "Other": {"Spec": 1}}))] {
             kubectl(cluster, "mallory", &dry, &allowed).await?;
         }
-        // Those of the controllers have the name of the template.
+        // Pods of the controllers have the name of the template.
         let system = "system:serviceaccount:kube-system:statefulset-controller";
         kubectl(cluster, system, &dry, &revision("r", &claim("boss"))).await.map(drop)
     })
@@ -262,7 +263,7 @@ async fn a_revision_has_its_authors_name_byte_by_byte() -> Result<()> {
 
 /// Makes a revision with these changes of the data the current one of a `StatefulSet` of mallory's.
 async fn forge(cluster: &TestCluster, changes: &Value) -> Result<Client> {
-    // Pods below the partition are made of the current revision.
+    // Pods below the partition are created from the current revision.
     let kept = json!({"spec": {"updateStrategy": {"rollingUpdate": {"partition": 1}}}});
     let set = merged(workload("StatefulSet", "set", &json!({"annotations": own("mallory")})), &kept);
     create(cluster, "mallory", &set).await?;
@@ -307,7 +308,7 @@ async fn made_of_it(
 
 /// The gap: a revision names boss in a field that no check finds, and the controller makes a pod of it.
 #[tokio::test]
-async fn controllers_read_the_fields_of_a_revision_in_any_case() -> Result<()> {
+async fn controllers_ignore_case_in_revision_fields() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());
@@ -322,7 +323,8 @@ async fn controllers_read_the_fields_of_a_revision_in_any_case() -> Result<()> {
     .await
 }
 
-/// The reason why queuewarden's own account may not write any revisions: they are worth every namespace.
+/// This is why queuewarden's own account may not write any revisions: they would give access to every
+/// namespace.
 #[tokio::test]
 async fn controllers_make_pods_of_a_revision_in_the_namespace_that_it_names() -> Result<()> {
     TestCluster::with(async |cluster| {
@@ -330,7 +332,7 @@ async fn controllers_make_pods_of_a_revision_in_the_namespace_that_it_names() ->
             return Ok(());
         }
         cluster.start_controller_manager().await?;
-        // The garbage collector finds no owner there.
+        // The garbage collector does not find an owner there.
         let stays = json!({"spec": {"template": {"metadata": {"finalizers": ["example.com/stay"]}}}});
         let elsewhere = merged(stays, &json!({"metadata": {"namespace": UNLABELLED}}));
         let client = forge(cluster, &elsewhere).await?;
@@ -393,7 +395,7 @@ async fn only_kubelets_request_the_token_of_a_pod_and_it_names_nobody_in_other_n
 }
 
 #[tokio::test]
-async fn lists_and_modes_hold_as_in_the_webhook() -> Result<()> {
+async fn lists_and_modes_match_the_webhook() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !policy(cluster, &strict()).await? {
             return Ok(());

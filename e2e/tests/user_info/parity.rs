@@ -1,5 +1,5 @@
 //! Compares profile `yunikorn` with `YuniKorn`'s running admission controller on the same requests: verdict,
-//! message and patch are equal, except for the wording of a `user.info` that cannot be read.
+//! message and patch are equal, except for the wording of an unreadable `user.info`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -43,7 +43,7 @@ struct Both {
     ours: String,
 }
 
-/// The parts of an answer that the API server uses.
+/// The parts of a response that the API server uses.
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {
     allowed: bool,
@@ -62,8 +62,8 @@ impl Both {
             .resolve(SERVICE, ([127, 0, 0, 1], 9089).into())
             .timeout(Duration::from_secs(10))
             .no_proxy();
-        // From here on only this test calls it: when both are registered, the user-info webhook leaves to
-        // YuniKorn what YuniKorn does.
+        // From here on only this test calls it: if both are registered, the user-info webhook leaves
+        // YuniKorn's part to YuniKorn.
         hooks.delete(CONFIGURATION, &DeleteParams::default()).await?;
         Ok(Self {
             client: client.build()?,
@@ -158,8 +158,8 @@ fn object(question: &MutateQuestion, pod: &PodFacts) -> Value {
     json!({"metadata": {"name": "asked", "namespace": question.namespace}, "spec": spec})
 }
 
-/// Returns the request with the cluster's namespaces and classes: of the generated annotations, it keeps only
-/// those that have a counterpart there.
+/// Returns the request with the cluster's namespaces and classes: generated annotations without a counterpart
+/// there are removed.
 fn live(mut question: MutateQuestion) -> MutateQuestion {
     if let Some(annotations) = &question.namespace_annotations {
         let flag = |key: &str| {
@@ -200,8 +200,8 @@ fn fixtures() -> Value {
     json!({"apiVersion": "v1", "kind": "List", "items": items})
 }
 
-/// Puts these keys in force, with one more external user if that distinguishes them from others. First come
-/// keys that let only one user pass, which shows when the others are read.
+/// Puts these keys in force, with an additional external user if that distinguishes them from others. Keys
+/// that let only one user pass come first, which shows when the others are read.
 async fn put_in_force(cluster: &TestCluster, both: &Both, keys: &Texts, round: usize) -> Result<()> {
     let (before, after) = (format!("before-{round}"), format!("after-{round}"));
     write(cluster, texts(&[(EXTERNAL_USERS, &format!("^{before}$"))])).await?;
@@ -214,7 +214,7 @@ async fn put_in_force(cluster: &TestCluster, both: &Both, keys: &Texts, round: u
     both.read(&after, true).await
 }
 
-/// Writes the keys into the `ConfigMap` that queuewarden does not write.
+/// Writes the keys to the `ConfigMap` that queuewarden does not write.
 async fn write(cluster: &TestCluster, mut keys: Texts) -> Result<()> {
     keys.extend(cluster.needed_defaults());
     keys.insert("queues.yaml".to_owned(), OPEN.to_owned());
@@ -222,7 +222,7 @@ async fn write(cluster: &TestCluster, mut keys: Texts) -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_endpoint_answers_as_yunikorns_controller_does() -> Result<()> {
+async fn endpoint_matches_yunikorns_controller() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());

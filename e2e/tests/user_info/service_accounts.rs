@@ -80,7 +80,7 @@ impl Application {
     }
 }
 
-/// Returns whether each of the applications was let in, by name, once all are decided.
+/// Returns whether each of the applications was admitted, by name, once all are decided.
 async fn decisions(cluster: &TestCluster, count: usize) -> Result<Vec<(String, bool)>> {
     let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);
     eventually("a decision on every pod", PATIENCE, || async {
@@ -98,7 +98,7 @@ async fn decisions(cluster: &TestCluster, count: usize) -> Result<Vec<(String, b
 }
 
 #[tokio::test]
-async fn an_account_that_is_granted_is_let_in() -> Result<()> {
+async fn granted_account_is_admitted() -> Result<()> {
     TestCluster::with(async |cluster| {
         let Some(_operator) = enforced(cluster, 0).await? else { return Ok(()) };
         let accounts = |namespace: &str| format!("system:serviceaccounts:{namespace}");
@@ -125,10 +125,10 @@ async fn an_account_that_is_granted_is_let_in() -> Result<()> {
     .await
 }
 
-/// Names that YuniKorn drops take access from nobody before the webhook is there, and give nothing back after
-/// it went.
+/// Names that YuniKorn drops do not take access from anyone before the webhook is installed, and do not give
+/// any back after it is removed.
 #[tokio::test]
-async fn names_that_cannot_be_written_lock_nobody_out() -> Result<()> {
+async fn unwritable_names_lock_no_one_out() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());
@@ -164,7 +164,7 @@ async fn names_that_cannot_be_written_lock_nobody_out() -> Result<()> {
 }
 
 #[tokio::test]
-async fn every_name_that_is_granted_is_placed_and_no_other() -> Result<()> {
+async fn only_granted_names_are_placed() -> Result<()> {
     const QUEUES: usize = 120;
     let count = number(CASES)?.map_or(Ok(1_000), usize::try_from)?;
     let seed = number(SEED)?.unwrap_or(1);

@@ -1,5 +1,6 @@
-//! Tests each source of `YuniKorn`'s user of a pod, in each kind that makes pods, while the webhook answers,
-//! hangs and is down. The real controllers make the pods, and the real scheduler reports their users.
+//! Tests each source of `YuniKorn`'s user of a pod, in each kind that creates pods, while the webhook
+//! answers, hangs and is down. The real controllers create the pods, and the real scheduler reports their
+//! users.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -40,8 +41,8 @@ const MADE: Duration = Duration::from_mins(4);
 const MALLORY: &str = "mallory";
 const GROUPS: [&str; 2] = ["people", "system:authenticated"];
 
-/// Returns a workload of this kind whose pods have these labels and annotations, and are of the application
-/// `name`.
+/// Returns a workload of this kind whose pods have these labels and annotations, and belong to the
+/// application `name`.
 pub(super) fn workload(kind: &str, name: &str, metadata: &Value) -> Value {
     let container = json!({"name": "main", "image": "none",
         "resources": {"requests": {"cpu": "1m", "memory": "1Mi"}}});
@@ -126,14 +127,14 @@ impl Source {
         let submitter = Submitter::from_pod(&self.pod(annotation.as_deref()), version);
         let is_right = match submitter.source {
             TakenFrom::Nothing => annotation.as_deref() != Some(""),
-            // It has no groups, so it is not even her own name.
+            // It has no groups, so it does not even match her own name.
             TakenFrom::Label => false,
             _ => annotation == Some(info(MALLORY, &GROUPS)),
         };
         is_right.then_some(submitter.user)
     }
 
-    /// Returns the annotation after the webhook, or `None` if it refuses.
+    /// Returns the annotation after the webhook, or `None` if the webhook refuses it.
     fn decided(&self) -> Option<String> {
         let site = Site {
             given: self.annotation.clone().map_or(Given::Absent, Given::Text),
@@ -191,7 +192,7 @@ fn sources() -> Vec<Source> {
     ]
 }
 
-/// What the webhook does while a workload is created.
+/// The state of the webhook while a workload is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Webhook {
     Answers,

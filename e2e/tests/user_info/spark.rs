@@ -36,7 +36,7 @@ fn settings() -> Result<BTreeMap<String, String>> {
     Ok(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
 }
 
-/// Returns a pod of an application as Spark makes it of these settings: driver or executor.
+/// Returns a pod of an application as Spark creates it from these settings: driver or executor.
 fn pod(settings: &BTreeMap<String, String>, id: &str, role: &str, name: &str) -> Result<Value> {
     let setting =
         |key: &str| settings.get(&format!("spark.kubernetes.{key}")).with_context(|| key.to_owned());
@@ -72,7 +72,7 @@ async fn tried(cluster: &TestCluster, kubeconfig: &Path, pod: &Value) -> Result<
     cluster.kubectl_as(kubeconfig, &dry, &pod.to_string()).await
 }
 
-/// Waits until the scheduler has bound a pod, and writes that it runs.
+/// Waits until the scheduler has bound a pod, and sets its status to running.
 async fn runs(cluster: &TestCluster, name: &str) -> Result<Pod> {
     let pods: Api<Pod> = Api::namespaced(cluster.client()?, SPARK);
     let bound = eventually(&format!("{name} to be bound"), PATIENCE, || async {
@@ -88,7 +88,8 @@ async fn runs(cluster: &TestCluster, name: &str) -> Result<Pod> {
     Ok(bound)
 }
 
-/// Removes everything of queuewarden, also what other tests have installed and Helm would not take over.
+/// Removes everything of queuewarden, including objects that other tests have installed and Helm would not
+/// take over.
 async fn nothing_installed(cluster: &TestCluster, helm: &Helm) -> Result<()> {
     clean(cluster).await?;
     let all = helm.template(&["--namespace", operator::NAMESPACE, "--values", &values("https")]).await?;
@@ -96,7 +97,7 @@ async fn nothing_installed(cluster: &TestCluster, helm: &Helm) -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_page_leads_from_helm_install_to_a_driver_with_executors() -> Result<()> {
+async fn page_leads_from_helm_install_to_a_driver_with_executors() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess, Capability::AdmissionProcess])? {
             return Ok(());
@@ -109,7 +110,7 @@ async fn the_page_leads_from_helm_install_to_a_driver_with_executors() -> Result
 
         let (install, wait) = install.split_once("kubectl wait").context("nobody waits")?;
         cluster.shell_with_helm(&helm, install).await?;
-        // The scheduler listens at another address than in a cluster, and so does the operator.
+        // The scheduler listens at a different address than in a real cluster, and so does the operator.
         configure(cluster, "").await?;
         let (_operator, endpoints) = Operator::start_serving(cluster, &[]).await?;
         for (kind, name) in [
@@ -131,7 +132,8 @@ async fn the_page_leads_from_helm_install_to_a_driver_with_executors() -> Result
     .await
 }
 
-/// Submits as another account, which has the same rights in Kubernetes but no grant, and as the granted one.
+/// Submits as another account, which has the same permissions in Kubernetes but no grant, and as the granted
+/// one.
 async fn submits(cluster: &TestCluster, look: &str) -> Result<()> {
     let settings = settings()?;
     let other = "kubectl create serviceaccount other --namespace spark

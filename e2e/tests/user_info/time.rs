@@ -39,7 +39,7 @@ fn at(latencies: &mut [Duration], percent: usize) -> Duration {
     latencies.get(place).copied().unwrap_or_default()
 }
 
-/// Creates pods in both ways; `named` tells whether they must name their user.
+/// Creates pods in both ways; `named` is true if they must name their user.
 async fn measure(cluster: &TestCluster, name: &'static str, named: bool) -> Result<Row> {
     let mut row = Row { name, kubectl: Vec::new(), client: Vec::new() };
     for count in 0..BY_KUBECTL {
@@ -62,7 +62,7 @@ async fn measure(cluster: &TestCluster, name: &'static str, named: bool) -> Resu
 
 #[tokio::test]
 #[ignore = "a measurement of a minute, for a release build"]
-async fn a_pod_with_and_without_the_guard() -> Result<()> {
+async fn pod_creation_with_and_without_the_webhook() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());

@@ -22,7 +22,7 @@ partitions:
           - name: test
 ";
 
-/// Returns a test: pat runs in prod and nobody else does; the prod pipeline is placed there.
+/// Returns a test: pat and no one else runs in prod; the prod pipeline is placed there.
 fn test(enforcement: &str) -> Value {
     let spec = json!({"enforcement": enforcement, "cases": [
         {"name": "pat runs", "subjects": [{"user": "pat"}], "allow": {"submit": ["root.prod"]},
@@ -34,7 +34,7 @@ fn test(enforcement: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> Result<()> {
+async fn change_that_breaks_a_test_is_refused() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -93,7 +93,7 @@ async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> R
         let failing = r#"kind="QueueAccessTest",condition="Passing",status="False""#;
         ensure!(operator.metric("queuewarden_objects", failing).await? > 0.0);
 
-        // It recovers as it broke: nobody has to touch the test.
+        // It recovers automatically: no one has to touch the test.
         let answer = delete(&admin, "keeps").await?;
         ensure!(answer.code == 200, "{answer:?}");
         cluster.wait_for(Kind::QueueAccessTest, "closed", is_true("Passing"), PATIENCE).await?;
@@ -102,9 +102,9 @@ async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> R
     .await
 }
 
-/// The base is not ours to refuse, but the tests that it breaks are reported.
+/// We cannot refuse changes of the base, but report the tests that they break.
 #[tokio::test]
-async fn a_test_follows_the_configuration_in_force() -> Result<()> {
+async fn test_follows_the_configuration_in_force() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -118,7 +118,7 @@ async fn a_test_follows_the_configuration_in_force() -> Result<()> {
         cluster.wait_for(Kind::QueueAccessTest, "closed", is_false("Passing", "Failing"), PATIENCE).await?;
         cluster.set_base(BASE).await?;
         cluster.wait_for(Kind::QueueAccessTest, "closed", is_true("Passing"), PATIENCE).await?;
-        // An impossible test is refused, by whichever check comes first.
+        // An impossible test is refused by whichever check comes first.
         let mut nothing = test("Block");
         nothing["metadata"]["name"] = "nothing".into();
         nothing["spec"]["cases"] = json!([{"subjects": [{"user": "pat"}], "allow": {}}]);

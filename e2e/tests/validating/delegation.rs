@@ -1,8 +1,8 @@
 //! Tests that a queue administrator can change their subtree and nothing else, by trying each way around that
 //! against a real API server.
 //!
-//! Each attempt is made twice: with everything in place, where it is refused at once; and without the
-//! webhook, where it is refused by the API server's own policy, or stored without granting anything.
+//! Each attempt is made twice: with everything in place it is refused at once; without the webhook it is
+//! refused by the API server's own policy, or stored without granting anything.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -48,7 +48,7 @@ struct Attempt {
     body: Value,
     /// Words of the refusal.
     words: &'static str,
-    /// True when only the webhook prevents it: others' delegated objects, which the policy cannot check.
+    /// True if only the webhook prevents it: others' delegated objects, which the policy cannot check.
     webhook_only: bool,
 }
 
@@ -160,7 +160,7 @@ fn attempts() -> Vec<Attempt> {
             "everyone an administrator",
         ),
         new("a finalizer", finalized, "finalizers"),
-        // The API server takes them from a client, and no schema bounds them.
+        // The API server accepts them from a client, and no schema bounds them.
         webhook(change("many managedFields", "mine", with_fields, "more than 131072 bytes")),
         change(
             "a finalizer on one's own object",
@@ -256,8 +256,8 @@ fn attempts() -> Vec<Attempt> {
     ]
 }
 
-/// While queuewarden is down, its webhook keeps delegates from writing, and cluster administrators from
-/// everything but deletions.
+/// While queuewarden is down, its webhook blocks all writes by delegates, and all writes except deletions by
+/// cluster administrators.
 #[tokio::test]
 async fn cluster_administrators_delete_while_queuewarden_is_down_and_others_do_not() -> Result<()> {
     TestCluster::with(async |cluster| {
@@ -292,7 +292,7 @@ async fn cluster_administrators_delete_while_queuewarden_is_down_and_others_do_n
     .await
 }
 
-/// Writes at the same moment are counted together, although the watch shows none of them yet.
+/// Concurrent writes are counted together, although the watch has not delivered any of them yet.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_burst_of_a_delegate_is_stored_within_the_limits() -> Result<()> {
     TestCluster::with(async |cluster| {
@@ -394,9 +394,9 @@ async fn a_queue_administrator_changes_their_subtree_and_nothing_else() -> Resul
     .await
 }
 
-/// A delegate who may read the ACLs grants by the command line, in their own name.
+/// A delegate who may read the ACLs grants through the command line, under their own name.
 #[tokio::test]
-async fn a_delegate_grants_by_the_command_line() -> Result<()> {
+async fn delegate_grants_through_the_command_line() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -521,7 +521,7 @@ async fn what_they_may(cluster: &TestCluster, sue: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Checks a time with delegation off: RBAC lets sue write, and the webhook lets her delete objects in her
+/// Tests a period with delegation off: RBAC lets sue write, and the webhook lets her delete objects under her
 /// name.
 async fn while_it_is_off(cluster: &TestCluster, sue: &Client) -> Result<()> {
     let admin = cluster.client()?;
@@ -551,8 +551,8 @@ async fn while_it_is_off(cluster: &TestCluster, sue: &Client) -> Result<()> {
     .await
 }
 
-/// Checks a cluster without the webhook: the API server's policy refuses most attempts, and those that it
-/// lets through grant nothing.
+/// Checks a cluster without the webhook: the API server's policy refuses most attempts, and the others grant
+/// nothing.
 async fn without_the_webhook(cluster: &TestCluster, sue: &Client, attempts: &[Attempt]) -> Result<()> {
     let hooks: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client()?);
     hooks.delete("queuewarden", &DeleteParams::default()).await?;
@@ -591,7 +591,7 @@ async fn grants_nothing(cluster: &TestCluster, attempt: &Attempt) -> Result<()> 
         let status = object.data.get("status");
         let seen = status.and_then(|status| status.get("observedGeneration")).and_then(Value::as_i64);
         let conditions = status.and_then(|status| status.get("conditions")).and_then(Value::as_array);
-        // What is outside its time is accepted, and grants nothing either.
+        // An object outside its time is accepted, and grants nothing either.
         let late = |c: &Value| ["NotYetValid", "Expired"].iter().any(|reason| c["reason"] == *reason);
         let refused = conditions
             .into_iter()

@@ -18,7 +18,7 @@ partitions:
 ";
 
 #[tokio::test]
-async fn what_would_hang_or_hide_is_refused_and_nothing_else() -> Result<()> {
+async fn only_hanging_or_hiding_texts_are_refused() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -59,7 +59,7 @@ async fn what_would_hang_or_hide_is_refused_and_nothing_else() -> Result<()> {
         cluster.wait_for(Kind::QueueAcl, "grant", is_true("Ready"), PATIENCE).await?;
         let answer = change(json!({"data": {"queues.yaml": BASE}})).await?;
         ensure!(answer.code == 200 && answer.warns("reverts this change"), "{answer:?}");
-        // A webhook that is down blocks nobody.
+        // A webhook that is down blocks no one.
         operator.kill().await?;
         let text = BTreeMap::from([("queues.yaml".to_owned(), BASE.to_owned())]);
         cluster.write_config_map(yunikorn::CONFIGS, text).await?;

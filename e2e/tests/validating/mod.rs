@@ -32,7 +32,7 @@ impl Answer {
     }
 }
 
-/// Sends a request and returns the answer with its headers, which kube's client does not pass on.
+/// Sends a request and returns the response with its headers, which kube's client does not return.
 pub(crate) async fn send(
     client: &Client,
     method: &str,
@@ -47,7 +47,7 @@ pub(crate) async fn send(
     let warnings = response.headers().get_all("warning").iter();
     let warnings = warnings
         .map(|value| {
-            // `299 - "text"`, as HTTP quotes it.
+            // `299 - "text"`, with HTTP quoting.
             let text = String::from_utf8_lossy(value.as_bytes());
             let quoted = text.split_once('"').map_or("", |(_, rest)| rest);
             quoted.strip_suffix('"').unwrap_or(quoted).replace("\\\"", "\"")
@@ -79,8 +79,8 @@ fn config(more: &Value) -> Value {
     json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "YuniKornConfig", "metadata": {"name": "default"}, "spec": more})
 }
 
-/// Starts the operator with its endpoints, this base and this configuration; the API server calls it about
-/// our own kinds.
+/// Starts the operator with its endpoints, this base and this configuration; the API server calls it for our
+/// own kinds.
 async fn decided<'cluster>(
     cluster: &'cluster TestCluster,
     base: &str,

@@ -22,7 +22,7 @@ partitions:
 ";
 
 #[tokio::test]
-async fn each_change_is_answered_with_what_it_does_and_what_is_wrong() -> Result<()> {
+async fn each_change_is_answered_with_effects_and_problems() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());

@@ -48,7 +48,7 @@ pub struct QueueList {
     pub kind: &'static str,
     /// Empty, because the list has no versions.
     pub metadata: BTreeMap<String, String>,
-    /// The queues, each before those below it.
+    /// The queues, parents before children.
     pub items: Vec<Queue>,
 }
 
@@ -60,7 +60,7 @@ pub struct QueueStatus {
     /// The parent queue. The root has no parent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// True when applications run in it; otherwise other queues are below it.
+    /// True if applications run in it, false if it is a parent of other queues.
     pub leaf: bool,
     /// True when a placement rule created it, false when it is in the configuration. A dynamic queue has the
     /// ACLs of its parent.
@@ -76,7 +76,7 @@ pub struct QueueStatus {
 pub struct Effective {
     /// The queue's own ACL as written; empty if it has no ACL.
     pub acl: String,
-    /// Everyone who has the right, the nearest grant first.
+    /// Everyone who has the right, nearest grant first.
     pub subjects: Vec<Grantee>,
     /// The number of further subjects.
     #[serde(skip_serializing_if = "is_zero")]

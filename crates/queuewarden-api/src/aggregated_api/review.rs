@@ -247,7 +247,7 @@ impl ReviewRequest {
 }
 
 impl QueueAccessReviewStatus {
-    /// Returns a yes or a no with its trace.
+    /// Returns a decision with its trace.
     pub fn decided(clause: &'static str, decision: DecisionAnswer) -> Self {
         let answer = if decision.allowed { Answer::allow } else { Answer::deny };
         let entry = decision.trace.last().and_then(|step| step.entry.clone());
@@ -264,8 +264,8 @@ impl QueueAccessReviewStatus {
         )
     }
 
-    /// Returns what callers may know about themselves when they may not read the queue, in the words of
-    /// [`Answer::brief`].
+    /// Returns the part of the answer that callers may see about themselves if they may not read the queue,
+    /// as worded by [`Answer::brief`].
     pub fn brief(self, request: &AccessRequest<'_>, right: Right, queue: &str) -> Value {
         let entry = self.answer.entry.clone();
         let answer = self.answer.brief(request);
@@ -287,7 +287,7 @@ impl QueueAccessReviewStatus {
 }
 
 impl From<Answer> for QueueAccessReviewStatus {
-    /// Returns an answer without a look at the ACLs.
+    /// Returns an answer that does not depend on the ACLs.
     fn from(answer: Answer) -> Self {
         Self { answer, decision: None }
     }

@@ -18,10 +18,10 @@ use yunikorn_access::decide::Denial;
 use yunikorn_access::subject::Subject;
 use yunikorn_access::who_can::Grantee;
 
-/// Approximate limit of a cell, in characters; the rest is counted.
+/// Approximate limit of a cell, in characters; the remaining names are only counted.
 const MAX_CELL: usize = 80;
 
-/// The part of each queue that goes with its line (`includeObject` of the request).
+/// The part of each queue to include with its row (`includeObject` of the request).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Include {
     /// Nothing.
@@ -33,7 +33,7 @@ pub enum Include {
     Object,
 }
 
-/// The columns: name, type, format, whether only with `-o wide`, and description.
+/// The columns: name, type, format, whether it is only shown with `-o wide`, and description.
 const COLUMNS: [(&str, &str, &str, bool, &str); 9] = [
     ("Queue", "string", "name", false, "The queue's full path."),
     (
@@ -96,7 +96,7 @@ fn subjects(effective: &Effective, right: Right, queue: &str) -> String {
     if matches!(effective.denial, Some(Denial::Recovery)) || effective.subjects.is_empty() {
         return "nobody".to_owned();
     }
-    // Beside everyone no name has an effect.
+    // If everyone has the right, other names have no effect.
     let everyone = effective.subjects.iter().find(|subject| subject.subject == Subject::Everyone);
     if let Some(everyone) = everyone {
         return subject(everyone, right, queue);
@@ -117,7 +117,7 @@ fn subject(subject: &Grantee, right: Right, queue: &str) -> String {
     }
 }
 
-/// Lists as many as there is room for, at least one, and the number of those left out.
+/// Lists as many as fit, at least one, and the number of the others.
 fn listed(words: Vec<String>, more: usize) -> String {
     let (mut shown, mut room) = (Vec::new(), MAX_CELL);
     let all = words.len();

@@ -36,21 +36,21 @@ use yunikorn_access::{submission, user_info};
               submission, userInfo: an empty policy changes nothing")
 )]
 pub struct AdmissionPolicySpec {
-    /// true switches the admission controller's identity checks off: anyone may set user.info on a workload
-    /// and so submit as anyone, and user.info is no longer filled in when it is missing. YuniKorn's default:
-    /// false. Left out: the key is left alone.
+    /// true disables the admission controller's identity checks: anyone may set user.info on a workload and
+    /// so submit as anyone, and a missing user.info is no longer added. If left out, the key does not change;
+    /// YuniKorn's default is false.
     pub bypass_auth: Option<bool>,
 
     /// true trusts the controllers named in systemUsers to create pods for others. With false, pods of
-    /// Deployments, Jobs and the like are refused unless their controller is in externalUsers. YuniKorn's
-    /// default: true. Left out: the key is left alone.
+    /// Deployments, Jobs and the like are refused unless their controller is in externalUsers. If left out,
+    /// the key does not change; YuniKorn's default is true.
     pub trust_controllers: Option<bool>,
 
     /// Regular expressions (Go's syntax) for users that create pods on behalf of others, e.g.
     /// ["^system:serviceaccount:kube-system:(cronjob|daemon-set|deployment|job|replicaset|replication|statefulset)-controller$"].
-    /// Not anchored: write ^ and $ to match the whole name. No commas. An empty list trusts none. YuniKorn's
-    /// default, ["^system:serviceaccount:kube-system:"], trusts every add-on there. Left out: the key is left
-    /// alone.
+    /// Not anchored: write ^ and $ to match the whole name. Must not contain commas. An empty list trusts no
+    /// controller. If left out, the key does not change; YuniKorn's default,
+    /// ["^system:serviceaccount:kube-system:"], trusts every add-on there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::patterns")]
     pub system_users: Option<Vec<String>>,
@@ -79,7 +79,7 @@ pub struct AdmissionPolicySpec {
     pub user_info: Option<user_info::Settings>,
 }
 
-/// State of an AdmissionPolicy, as queuewarden reports it.
+/// State of an AdmissionPolicy, as reported by queuewarden.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct AdmissionPolicyStatus {

@@ -31,14 +31,14 @@ use yunikorn_access::expect::Queues;
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct QueueAccessTestSpec {
-    /// The partition of the queues, matched without case. Default: "default".
+    /// The partition of the queues, case-insensitive. Default: "default".
     #[serde(default = "default_partition")]
     #[schemars(length(min = 1, max = 64))]
     pub partition: String,
 
-    /// Reaction when a change of a QueueAcl would break a check that holds now. Report: its writer is warned,
-    /// and condition Passing shows it. Block: the change is refused, if the validating webhook is installed.
-    /// Default: Report.
+    /// What happens if a change to a QueueAcl would break a check that passes now. Report: the writer gets a
+    /// warning, and condition Passing shows it. Block: the change is refused, if the validating webhook is
+    /// installed. Default: Report.
     #[serde(default)]
     pub enforcement: Enforcement,
 
@@ -75,8 +75,9 @@ pub struct AccessCase {
     #[schemars(length(max = schema::MAX_PLACEMENTS))]
     pub placements: Vec<ExpectedPlacement>,
 
-    /// true when allow and deny name queues that the configuration does not have, because placement rules
-    /// create them. Otherwise such a queue fails the check: it is likely misspelled. Default: false.
+    /// true if allow and deny may name queues that are not in the configuration because placement rules
+    /// create them. Otherwise such a queue fails the check, because it is probably misspelled. Default:
+    /// false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dynamic: bool,
 }
@@ -89,8 +90,8 @@ pub struct AccessSubject {
     #[schemars(length(min = 1, max = schema::MAX_NAME_LENGTH))]
     pub user: String,
 
-    /// The user's groups. Left out: they are resolved as YuniKorn does it; without a resolver that is one
-    /// group of the user's own name.
+    /// The user's groups. If left out, they are resolved as in YuniKorn: without a resolver, the only group
+    /// is one with the user's own name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::claimed_groups")]
     pub groups: Vec<String>,
@@ -108,7 +109,8 @@ pub struct ExpectedPlacement {
     #[schemars(length(min = 1, max = 63))]
     pub namespace: String,
 
-    /// The queue that the workload names: the label yunikorn.apache.org/queue. Left out: it names none.
+    /// The queue that the workload requests in the label yunikorn.apache.org/queue. If left out, it requests
+    /// no queue.
     #[schemars(length(max = schema::MAX_QUEUE_LENGTH))]
     pub queue: Option<String>,
 
@@ -132,7 +134,7 @@ pub struct ExpectedPlacement {
     #[schemars(schema_with = "schema::expected_queue")]
     pub runs_in: Option<String>,
 
-    /// true when YuniKorn is expected to reject it.
+    /// true if YuniKorn is expected to reject it.
     #[x_kube(
         validation = Rule::new("self")
             .message("rejected can only be true: if the application should run, name its queue in runsIn")
@@ -156,7 +158,8 @@ pub struct QueueAccessTestStatus {
     #[serde(flatten)]
     pub rest: queuewarden_plan::AccessTestStatus,
 
-    /// Accepted: the object is valid. Passing: every check holds by the configuration in force. Ready: both.
+    /// Accepted: the object is valid. Passing: every check passes with the configuration in force. Ready:
+    /// both.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

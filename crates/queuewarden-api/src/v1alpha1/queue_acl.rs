@@ -1,5 +1,5 @@
-//! `QueueAcl`: the right to submit to one queue, and the right to administer it, and the holders of a right:
-//! the same shape for `submit` and `admin`.
+//! `QueueAcl`: the rights to submit to one queue and to administer it. The holders of both rights have the
+//! same form.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
@@ -53,7 +53,7 @@ use yunikorn_access::alias::SERVICE_ACCOUNT;
     )
 )]
 pub struct QueueAclSpec {
-    /// The partition of the queue, matched without case. YuniKorn on Kubernetes uses one, "default". Default:
+    /// The partition of the queue, case-insensitive. YuniKorn on Kubernetes uses only "default". Default:
     /// "default".
     #[serde(default = "default_partition")]
     #[schemars(length(min = 1, max = 64))]
@@ -86,15 +86,16 @@ pub struct QueueAclSpec {
     /// operator that is running at that time. If left out, the grant is in force at once.
     pub not_before: Option<Time>,
 
-    /// Time at which the grant ends, to the second, e.g. "2027-01-01T00:00:00Z". The end needs a running
-    /// operator: it writes the configuration without the grant at that time. While no operator runs or can
-    /// write, YuniKorn goes on granting. From then on the object is Expired, but is not deleted. It needs
-    /// baseAcl: Extend, because a temporary grant only adds, and must be later than notBefore. Left out:
-    /// never.
+    /// Time at which the grant ends, to the second, e.g. "2027-01-01T00:00:00Z". This requires an operator
+    /// that is running at that time and writes the configuration without the grant; until it has done so,
+    /// YuniKorn continues to grant access. After that time the object is Expired, but it is not deleted.
+    /// Requires baseAcl: Extend, because a temporary grant can only add access, and must be later than
+    /// notBefore. If left out, the grant does not end.
     pub expires_at: Option<Time>,
 
-    /// true suspends the object: it grants nothing until this is false again, and is Suspended. Nobody gains
-    /// access by it: with baseAcl: Replace the queue's ACL in the base still does not count. Left out: false.
+    /// true suspends the object: it is Suspended and grants nothing until this is false again. No one gains
+    /// access through this: with baseAcl: Replace, the queue's ACL in the base stays replaced. Default:
+    /// false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
 
@@ -111,7 +112,7 @@ pub(super) fn default_partition() -> String {
     "default".to_owned()
 }
 
-/// State of a QueueAcl, as queuewarden reports it.
+/// State of a QueueAcl, as reported by queuewarden.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueAclStatus {
@@ -130,13 +131,12 @@ pub struct QueueAclStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// Holders of the right: lists of users, groups and service accounts, or everyone, or nobody, or YuniKorn's
-/// own ACL text.
-/// Exactly one of these four forms is allowed. An empty object means nobody, with a warning: write nobody:
-/// true.
+/// Holders of the right: lists of users, groups and service accounts; or everyone; or nobody; or YuniKorn's
+/// own ACL text. Exactly one of these four forms is allowed. An empty object means nobody and causes a
+/// warning; write nobody: true instead.
 ///
-/// The object is atomic, so that server-side apply can change between the forms. Of an object that is not
-/// atomic, the API server makes null when its last field is removed.
+/// The object is atomic, so that server-side apply can change between the forms. If an object that is not
+/// atomic loses its last field, the API server sets it to null.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
@@ -208,9 +208,9 @@ pub struct Grant {
     )]
     pub nobody: Option<bool>,
 
-    /// The whole ACL in YuniKorn's own syntax, for copy and paste: users separated by commas, one space,
-    /// groups separated by commas; e.g. "sue,bob devs", " devs" (a group only), "*" (everyone), "" (nobody).
-    /// A name that YuniKorn would drop makes the object Invalid.
+    /// The whole ACL in YuniKorn's own syntax, for copying existing ACLs: users separated by commas, one
+    /// space, groups separated by commas; e.g. "sue,bob devs", " devs" (a group only), "*" (everyone), ""
+    /// (nobody). A name that YuniKorn would drop makes the object Invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = schema::MAX_RAW_ACL_LENGTH))]
     #[x_kube(

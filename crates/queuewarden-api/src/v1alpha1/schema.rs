@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use queuewarden_plan::snapshot::LEFT_EMPTY;
 use yunikorn_access::expect::QUEUE_PATTERN;
 
-/// Most users, and most groups, that one grant may list. Several QueueAcls of a queue add up, so this limits
-/// no queue.
+/// Maximum number of users, and of groups, in one grant. The QueueAcls of a queue add up, so this does not
+/// limit queues.
 pub const MAX_NAMES: usize = 256;
 /// Longest user or group name, in characters; an e-mail address has at most 254.
 pub const MAX_NAME_LENGTH: usize = 256;
@@ -20,25 +20,25 @@ pub const MAX_NAME_LENGTH: usize = 256;
 pub const MAX_RAW_ACL_LENGTH: usize = 16_384;
 /// Longest queue path, in characters: fifteen levels of the longest names.
 pub const MAX_QUEUE_LENGTH: usize = 1024;
-/// Most regular expressions in one list of an AdmissionPolicy.
+/// Maximum number of regular expressions in one list of an AdmissionPolicy.
 pub const MAX_PATTERNS: usize = 64;
 /// Longest regular expression, in characters.
 pub const MAX_PATTERN_LENGTH: usize = 512;
-/// Most cases of one QueueAccessTest.
+/// Maximum number of cases in one QueueAccessTest.
 pub const MAX_CASES: usize = 64;
-/// Most subjects of one case.
+/// Maximum number of subjects in one case.
 pub const MAX_SUBJECTS: usize = 64;
-/// Most placements of one case.
+/// Maximum number of placements in one case.
 pub const MAX_PLACEMENTS: usize = 32;
 /// Longest bundle of certificates, in characters of base64.
 pub const MAX_BUNDLE_LENGTH: usize = 131_072;
-/// Most labels or annotations of an expected placement.
+/// Maximum number of labels or annotations of an expected placement.
 pub const MAX_TEXTS: usize = 32;
 
 /// A DNS subdomain.
 const SUBDOMAIN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 
-/// A full queue path; the characters of a name are yunikorn-core's `configvalidator.go:81`.
+/// A full queue path; the allowed characters of a name come from yunikorn-core's `configvalidator.go:81`.
 pub(super) fn queue_path(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "string",
@@ -59,7 +59,7 @@ pub(super) fn queue_path(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// Most groups that the writer of a delegated object may name.
+/// Maximum number of groups that the writer of a delegated object may name.
 pub const MAX_CLAIMED_GROUPS: usize = 32;
 
 /// `groups` of `delegatedBy`: any name that Kubernetes allows, even if it cannot be in an ACL.

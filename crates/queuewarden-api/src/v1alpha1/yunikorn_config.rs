@@ -231,7 +231,7 @@ pub enum Switch {
     Enabled,
 }
 
-/// State of the configuration as a whole, as queuewarden reports it.
+/// State of the configuration as a whole, as reported by queuewarden.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct YuniKornConfigStatus {

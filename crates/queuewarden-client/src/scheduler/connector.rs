@@ -38,7 +38,10 @@ const AGE: Duration = Duration::from_mins(1);
 type Values = BTreeMap<&'static str, String>;
 
 /// Connects to schedulers, and keeps the last client for a minute.
-#[expect(missing_debug_implementations, reason = "kube's client has none, and credentials stay out of logs")]
+#[expect(
+    missing_debug_implementations,
+    reason = "kube's client does not implement Debug, and credentials stay out of logs"
+)]
 pub struct Connector {
     client: Client,
     last: Mutex<Option<Last>>,
@@ -138,7 +141,7 @@ fn client(address: &SchedulerAddress, values: &Values) -> Result<Client, Schedul
     }
     let mut config = Config::new(uri);
     config.root_cert = match (ca_bundle, values.get("ca.crt")) {
-        // Plain HTTP needs no certificate authority, and an image may have none.
+        // Plain HTTP needs no certificate authority, and an image may not contain any.
         _ if is_plain => Some(Vec::new()),
         (Some(bundle), _) => Some(certificates(bundle)?),
         (None, Some(bundle)) => Some(certificates(bundle.as_bytes())?),

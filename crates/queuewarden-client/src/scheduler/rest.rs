@@ -27,7 +27,7 @@ const MAX_QUEUES: usize = 100_000;
 
 /// A client of the scheduler's REST service, created by [`Connector`](super::Connector).
 #[derive(Clone)]
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct SchedulerClient {
     client: Client,
     url: String,

@@ -229,8 +229,8 @@ proptest! {
         }
     }
 
-    /// Maps and administrators may widen access; each case is found and has a reason. Everyone who has access
-    /// by the written text but not by the source is among the differences.
+    /// Maps and administrators may widen access. Every such case is found and has a reason. Everyone who has
+    /// access by the written text but not by the source is among the differences.
     #[test]
     fn a_leak_is_found(queues in any_queues(), admin in any_acl(), users in "([a-d]=[a-f]?\n){0,3}", user in "[a-g]") {
         let Ok(map) = NameMap::default().with_pairs(&users) else { return Ok(()) };

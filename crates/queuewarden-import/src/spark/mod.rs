@@ -72,7 +72,7 @@ pub struct Carried {
     /// The settings for spark-defaults.conf, starting with the switch. Settings that are not set are left
     /// out.
     pub settings: Vec<(&'static str, String)>,
-    /// The administrators of a queue, or `None` if there are none.
+    /// The administrators of a queue, if there are any.
     pub administrators: Option<(QueuePath, Acl)>,
     /// The omitted subjects, each with the reason.
     lost: HashMap<Subject, Code>,

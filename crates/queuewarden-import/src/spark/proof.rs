@@ -119,7 +119,7 @@ impl Side {
     }
 }
 
-/// Returns a tree in which only the administrators of this queue have any right.
+/// Returns a tree where only the administrators of this queue have any right.
 fn tree_of(administrators: Option<&(QueuePath, Acl)>) -> Result<Tree, Diagnostic> {
     let nobody = (QueuePath::root(), Acl::nobody());
     let (path, acl) = administrators.unwrap_or(&nobody);

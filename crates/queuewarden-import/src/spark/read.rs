@@ -18,7 +18,7 @@ use yunikorn::application::{Dialect, Rules, codes as application_codes, yarn_acl
 
 /// Maximum size of a file, in bytes.
 const MAX_TEXT: usize = 8 << 20;
-/// The history server's own lists, which it uses in addition to those that the application logged.
+/// The history server's own lists, which it uses in addition to the application's logged lists.
 const HISTORY: [&str; 3] =
     ["spark.history.ui.acls.enable", "spark.history.ui.admin.acls", "spark.history.ui.admin.acls.groups"];
 /// The setting for Spark's source of a user's groups.

@@ -1,10 +1,10 @@
 //! Parses the capacity scheduler's queues as `CapacitySchedulerConfiguration` and
 //! `CapacitySchedulerQueueManager.parseQueue` (hadoop-yarn-server-resourcemanager 3.4.1) do.
 //!
-//! `PATH.queues` lists the child queues of a queue, separated by commas; each name is trimmed. The ACLs are
-//! `PATH.acl_submit_applications` and `PATH.acl_administer_queue`, as written, including all spaces. If an
-//! ACL is absent or empty, the default applies, which for the root is everyone. Keys are exact: Hadoop
-//! silently ignores any other spelling.
+//! `PATH.queues` lists the child queues of a queue, separated by commas, and white space around names is
+//! trimmed. The ACLs are `PATH.acl_submit_applications` and `PATH.acl_administer_queue`, as written,
+//! including all spaces. If an ACL is absent or empty, the default applies, which for the root is everyone.
+//! Keys are exact: Hadoop silently ignores any other spelling.
 
 use std::collections::{HashMap, HashSet};
 

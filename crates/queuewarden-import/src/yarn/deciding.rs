@@ -51,7 +51,7 @@ pub(super) fn holds_site(configuration: &Configuration) -> bool {
     configuration.names().any(|name| OF_SITE.contains(&name) || is_ranger(name))
 }
 
-/// Reports settings because of which the ACLs in the scheduler's file do not decide, or not alone.
+/// Reports settings that override or supplement the ACLs in the scheduler's file.
 pub(super) fn report(
     configuration: &Configuration,
     scheduler: Scheduler,

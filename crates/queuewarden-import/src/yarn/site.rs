@@ -1,5 +1,5 @@
 //! Parses the access settings of yarn-site.xml, which are the switch for ACLs and the cluster administrators,
-//! and those of mapred-site.xml.
+//! and of mapred-site.xml.
 
 use super::{Files, Refused, Scheduler, Setting, load};
 use crate::configuration::Configuration;

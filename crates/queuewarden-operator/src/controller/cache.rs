@@ -1,9 +1,9 @@
 //! Caches the objects of one watch.
 //!
-//! This replaces kube's `reflector::Store`. A plan must see the results of our own writes although the watch
-//! lags behind, and the cache must never go back to an older version, or to before a deletion. A store's
-//! writer accepts any event at any time and does not expose its content. We would have to store the name and
-//! version of each object a second time, including those of a running list, and make all decisions of this
+//! This replaces kube's `reflector::Store`. A plan must see the results of our writes although the watch is
+//! slower, and the cache must never go back to an older version, or to before a deletion. A store's writer
+//! accepts any event at any time and does not expose its content. We would have to store the name and version
+//! of each object, including the objects of a running list, a second time, and make all decisions of this
 //! module anyway. We would also have to detect changes that matter to the plan, and sort, because a store has
 //! no order.
 
@@ -28,7 +28,7 @@ pub struct Cached<T> {
 }
 
 impl<T> Cached<T> {
-    /// Returns an object for which every change matters.
+    /// Creates an object whose every change matters.
     pub fn by_version(name: String, resource_version: String, value: T) -> Self {
         Self { name, stamp: resource_version.clone(), resource_version, value: Arc::new(value) }
     }

@@ -48,7 +48,7 @@ type CachedEntry<S, M> = Cached<CachedObject<Entry<S, M>>>;
 /// kube's stores cannot be read again from scratch, which a replica needs after it has won the Lease
 /// ([`ClusterWatches::relist`]). The watches are therefore started a second time, and replace the running
 /// ones once all of them have listed. Until then, the endpoints use the current data.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct ClusterWatches {
     current: Watches,
     /// True until a requested relist is reported as done.
@@ -143,7 +143,7 @@ impl ClusterWatches {
         }
     }
 
-    /// Stores the object that was returned when we patched its status, because the watch may lag behind.
+    /// Stores the object that was returned when we patched its status, because the watch may be slower.
     pub fn learn_status(&self, kind: ResourceKind, object: DynamicObject) {
         let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
         match kind {

@@ -33,7 +33,7 @@ pub struct CachedObject<E> {
 struct StoredStatus {
     /// The status as JSON, serialized by our own type if that loses nothing; `null` if there is no status.
     text: Arc<str>,
-    /// True if the conditions are not in the text because they equal those of the entry.
+    /// True if the conditions are not in the text because they equal the entry's.
     apart: bool,
 }
 

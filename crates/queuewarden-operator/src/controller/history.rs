@@ -1,4 +1,5 @@
-//! Records the history of the output in a separate task, so that recording neither delays nor fails a write.
+//! Records the history of the output in a separate task, so that a write never waits for it or fails because
+//! of it.
 //!
 //! A revision that cannot be recorded waits in memory and is retried at most every 30 s. Only the reason of
 //! the last write can be lost with the process: the next process finds a text without a revision, and records
@@ -24,7 +25,7 @@ use queuewarden_plan::history::{HistoryChanges, MAX_REVISIONS, Revision, changes
 use queuewarden_plan::snapshot::{Snapshot, WriteFailure};
 use yunikorn::config::checksum;
 
-/// Maximum number of revisions that wait to be recorded; each has at most 1 MiB.
+/// Maximum number of revisions that wait to be recorded, with at most 1 MiB each.
 const CAPACITY: usize = 16;
 /// Maximum number of revisions that are listed. There are only more if others create them.
 const MAX_LISTED: u32 = 500;

@@ -26,7 +26,7 @@ const LOADED: &str = "loaded.yaml";
 const SOURCE: &str = "queuewarden.dev/source";
 
 /// The store of the last good base.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct LastBaseStore {
     api: Api<ConfigMap>,
     /// True once it was logged that the operator may not use the ConfigMap.

@@ -1,9 +1,9 @@
 //! Decides which replica writes: a `coordination.k8s.io` Lease, and the task that renews it.
 //!
-//! All replicas watch and plan; only the leader writes, so that no work is done twice. Every write carries a
-//! resource version, so a second leader could only lose a race for the text, but its data may be old. A
-//! replica that wins the Lease therefore reads everything again before its first write, and makes sure that
-//! no write of a former leader is accepted later (see [`queuewarden_plan::machine`]).
+//! All replicas watch and plan, but only the leader writes, so that no work is done twice. Every write
+//! carries a resource version, so a second leader could only lose a race for the text, but its data may be
+//! old. A replica that wins the Lease therefore reads everything again before its first write, and makes sure
+//! that no write of a former leader is accepted later (see [`queuewarden_plan::machine`]).
 //!
 //! `kube` has no leader election, and other crates rely on times written by other replicas. This module
 //! relies only on the local clock. [`Election`] decides, without I/O, by client-go's rules
@@ -323,7 +323,7 @@ impl Election {
         }
     }
 
-    /// Every renewal changes the resource version, no matter what the holder's clock shows.
+    /// Every renewal changes the resource version, even if the holder's clock is wrong.
     fn observe(&mut self, now: Duration, lease: &Lease) {
         if self.observed.as_ref().is_none_or(|(seen, _)| seen != lease) {
             self.observed = Some((lease.clone(), now));

@@ -92,7 +92,7 @@ impl MirrorWatches {
         self.0.iter().map(|(kind, watch)| (*kind, watch.store().moment())).collect()
     }
 
-    /// Stores the result of a step that was taken after `moments`, because the watch may lag behind.
+    /// Stores the result of a step that was taken after `moments`, because the watch may be slower.
     pub fn learn(&self, answer: StepResult, moments: &BTreeMap<MirrorKind, Moment>) {
         match answer {
             StepResult::Written(kind, object) | StepResult::Stale(kind, object) => {

@@ -4,8 +4,8 @@
 //! * [`cache`], [`metered`], [`watch`], [`current_object`]: the objects of one watch, and the memory they
 //!   take.
 //! * [`mirror`]: the RBAC mirror.
-//! * [`cluster_watches`]: all watches, including that of the user-info webhook's registration, and the
-//!   snapshot built from them.
+//! * [`cluster_watches`]: the watches, also of the user-info webhook's registration, and the snapshot built
+//!   from them.
 //! * [`metrics`], [`health`]: the state of the operator.
 //! * [`read_back`]: the configuration that the scheduler runs.
 //! * [`apply`], [`last_base`], [`history`], [`status`], [`events`]: the writes.

@@ -53,8 +53,8 @@ impl Published {
     pub fn new(snapshot: Arc<Snapshot>, plan: &Plan, known: &mut ParseCache, before: Option<&Self>) -> Self {
         let flat = merged(&snapshot);
         let running = SchedulerText::new(&flat, &snapshot);
-        // The plan knows which objects wrote each ACL of its own text; for any other text, the statuses name
-        // them.
+        // The plan knows which objects wrote each ACL of the text that it rendered; for any other text, the
+        // statuses name them.
         let attributions = match &plan.rendered {
             Some(rendered) if running.text == Ok(&*rendered.text) => Arc::clone(&plan.contributions),
             _ => attribution::in_force(&snapshot.queue_acls),

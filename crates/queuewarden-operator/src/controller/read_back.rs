@@ -19,7 +19,7 @@ const AFTER_CHANGE: Duration = Duration::from_millis(300);
 const WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(300));
 
 /// Sends requests to the scheduler, and counts the responses.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct ReadBack {
     connector: Connector,
     health: Arc<Health>,

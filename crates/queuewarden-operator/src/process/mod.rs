@@ -17,6 +17,7 @@ use kube::{Api, Client, Config};
 use rustls::pki_types::ServerName;
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
+#[cfg(unix)]
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
@@ -232,6 +233,7 @@ async fn config() -> Result<Config, ProcessError> {
 }
 
 /// Returns a future that completes when the process receives a signal to end.
+#[cfg(unix)]
 fn terminated() -> io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -243,7 +245,16 @@ fn terminated() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Returns whether this replica leads, and the candidate if a Lease decides.
+/// Returns a future that completes when Ctrl+C is pressed.
+#[cfg(windows)]
+fn terminated() -> io::Result<impl Future<Output = ()>> {
+    let mut interrupt = tokio::signal::windows::ctrl_c()?;
+    Ok(async move {
+        interrupt.recv().await;
+    })
+}
+
+/// Returns whether this replica leads, and the candidate if a Lease decides that.
 fn elect(client: &Client, options: &RunOptions, name: &str) -> (Leadership, Option<Candidate>) {
     if !options.leader_elect {
         return (Leadership::unconditional(), None);

@@ -169,7 +169,7 @@ mod tests {
         ])
     }
 
-    /// A nested list as text, because serde_json limits the depth of values.
+    /// A nested list as text, because `serde_json` limits the depth of values.
     fn deep(depth: usize) -> String {
         format!("{}{}", "[".repeat(depth), "]".repeat(depth))
     }

@@ -78,7 +78,7 @@ pub enum ApplicationsMode {
 
 /// The running applications; clones share the same data. The default knows none.
 #[derive(Clone, Default)]
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct Applications(Option<Arc<Inner>>);
 
 struct Inner {

@@ -127,7 +127,7 @@ pub(super) async fn only_webhook_clients(
 type Authenticated = Result<Arc<Caller>, Unauthenticated>;
 
 /// Authenticates callers.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct Callers {
     authorities: watch::Receiver<Option<Arc<Authorities>>>,
     reviews: Api<TokenReview>,

@@ -245,7 +245,7 @@ impl Connection {
             slot.ask();
             let request_version = request.version();
             // The headers are charged before the response becomes a task, because there may be many tasks and
-            // a single byte on the wire can stand for a whole header.
+            // a single byte on the wire can encode a whole header.
             let answer = arrivals.take(peer.guest, bytes_of(request.headers()), 0).map(|share| {
                 request.extensions_mut().insert(peer.clone());
                 request.extensions_mut().insert(Arc::clone(&slot));
@@ -420,7 +420,7 @@ impl Slots {
     }
 
     /// Closes the connection that has been idle longest, of the peer with the most slots. If no connection is
-    /// idle, the new connection waits for the first one that ends.
+    /// idle, the new connection waits until one ends.
     fn make_room(&self) {
         let taken = lock(&self.taken);
         let mut slots_of: HashMap<IpAddr, usize> = HashMap::new();

@@ -51,7 +51,7 @@ pub fn client(config: Config) -> Result<Client, kube::Error> {
 }
 
 /// Looks things up for the endpoints.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct Lookups {
     /// Speaks to the API server.
     pub(super) client: Client,

@@ -86,7 +86,7 @@ use room::Requests;
 
 /// The state of all endpoints. Their routers share one, because a request clones its handler and the state
 /// with it.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct ServerState {
     /// Reads the current state.
     pub knows: PublishedReceiver,

@@ -53,7 +53,7 @@ pub(super) enum Scope {
 }
 
 /// Queries permissions in Kubernetes.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct Permissions {
     reviews: Api<SubjectAccessReview>,
     /// Why a caller may not do something, or `None` if they may. Denials are cached too, so repeated denied

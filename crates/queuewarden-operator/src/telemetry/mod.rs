@@ -82,7 +82,7 @@ pub fn start(format: LogFormat, filter: &str) -> Result<Logging, LoggingError> {
 /// without them.
 const AUDIT: &str = "queuewarden::audit";
 
-/// A handle that changes the log level; all clones share it. The default one does nothing.
+/// A handle for changing the log level, shared by all clones. The default one does nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Logging(Option<Arc<Running>>);
 

@@ -18,7 +18,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Environment variables that enable traces; one of them must be set.
+/// Environment variables that enable traces if one of them is set.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 /// Longest wait for the collector, for one batch and at the end of the process.
 const TIMEOUT: Duration = Duration::from_secs(2);

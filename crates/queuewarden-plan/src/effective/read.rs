@@ -228,8 +228,8 @@ pub(crate) fn read<'a>(snapshot: &'a Snapshot, cache: &mut ParseCache) -> Option
 }
 
 impl ReadState<'_> {
-    /// Returns the queues that objects are resolved against: those in the base or, if no base is known, the
-    /// live ones. `YuniKorn`'s built-in default is not used.
+    /// Returns the queues that objects are resolved against: the base's or, if no base is known, the live
+    /// ones. `YuniKorn`'s built-in default is not used.
     ///
     /// # Errors
     /// The message about the missing base if there are no queues.

@@ -125,7 +125,7 @@ impl Contribution {
             && self.base_acl == memory.base_acl
     }
 
-    /// Returns the form in which it is recorded in the status.
+    /// Returns its record for the status.
     pub(crate) fn in_force(&self) -> QueueAclInForce {
         let [submit, admin] = Right::ALL.map(|right| self.grant(right).map(Acl::explicit));
         QueueAclInForce {
@@ -275,9 +275,9 @@ pub(crate) fn noted<'o>(
     output.in_force.get(&*entry.meta.uid).filter(|_| !entry.meta.uid.is_empty())
 }
 
-/// Returns notes about objects whose status does not record what a text grants for them, or `None` if the
-/// output already has these notes. A full text grants everything that they contribute; a `partial` one grants
-/// what its queues contain.
+/// Returns notes about objects whose status does not record their grants in a text, or `None` if the output
+/// already has these notes. A full text grants everything that they contribute; a `partial` one grants what
+/// its queues contain.
 pub(crate) fn changed(
     partial: Option<&Config>,
     objects: &[Resolved<'_>],

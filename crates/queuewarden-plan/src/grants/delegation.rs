@@ -20,7 +20,7 @@ use yunikorn_access::alias;
 
 /// The longest chain of administrators in which each one's right comes from an object of the previous one.
 pub(crate) const MAX_CHAIN: usize = 16;
-/// Bytes of ACLs that one writer's objects may add: all ACLs share a single ConfigMap of 1 MiB.
+/// Bytes of ACLs that one writer's objects may add, because all ACLs share a ConfigMap of 1 MiB.
 pub(crate) const MAX_BYTES_OF_ONE: usize = 32 * 1024;
 /// Maximum bytes of ACLs that all delegated objects may add. The limit is lower if the base, other keys and
 /// the cluster administrators' objects leave less of the ConfigMap.

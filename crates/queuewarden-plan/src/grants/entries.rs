@@ -31,7 +31,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Returns the name that an entry of an ACL stands for, directly or as an alias.
+    /// Returns the name that an entry of an ACL grants to, directly or as an alias.
     fn named(&self, entry: Match<'_>) -> Option<Subject> {
         let user = |name: &&String| is_named(entry, Match::User(name), Kind::User);
         let group = |name: &&String| is_named(entry, Match::Group(name), Kind::Group);
@@ -100,7 +100,7 @@ pub enum Place {
         /// The location in the text of the base.
         span: Option<Span>,
     },
-    /// An ACL in the text in force that comes neither from an object nor from the base.
+    /// An ACL in the text in force that does not come from an object or the base.
     Text(OfQueue),
     /// An element of a list of an `AdmissionPolicy`.
     Policy {

@@ -17,14 +17,14 @@ use go_compat::yaml::edit::{self, Edit};
 use yunikorn::{Config, QueuePath};
 use yunikorn_access::alias::Aliased;
 
-/// The rendered text does not grant what was decided, so it is not written.
+/// The rendered text does not match the decision, so it is not written.
 pub(crate) const NOT_AS_MEANT: Code = Code::new(5401, "render-not-as-meant");
 
 /// Renders the ACLs into the base's text (without a header), and parses the result.
 ///
 /// # Errors
 /// Fails when the text cannot be edited only in those places, or when the result would not activate or would
-/// not grant what was decided.
+/// not match the decision.
 pub(crate) fn body(
     base: &Base,
     grants: &Arc<AclDecisions>,
@@ -128,8 +128,8 @@ pub(crate) fn resolve<'a>(read: &ReadState<'a>) -> ResolvedObjects<'a> {
     }
 }
 
-/// Maximum number of rounds in which objects are refused because their ACLs cannot be written, before the
-/// base is refused. Without the refused objects, others may become writable.
+/// Maximum number of rounds that refuse objects because their ACLs cannot be written, before the base is
+/// refused. Without the refused objects, others may become writable.
 const MAX_ROUNDS: usize = 4;
 
 /// The joint result of all objects.
@@ -209,8 +209,8 @@ mod tests {
     use yunikorn::right::Right;
     use yunikorn::version::Version;
 
-    /// Checks the last step before a text is written: regardless of what produced it, it must load and grant
-    /// what was decided.
+    /// Checks the last step before a text is written: regardless of what produced it, it must load and match
+    /// the decision.
     #[test]
     fn a_text_that_is_not_as_meant_is_refused() {
         let acl = acl::parse("sue").unwrap();

@@ -25,14 +25,14 @@ use yunikorn_access::in_words;
 
 /// The object is not yet valid before `notBefore`, no longer valid after `expiresAt`, or its window is empty.
 pub(crate) const EMPTY_WINDOW: Code = Code::new(5301, "empty-window");
-/// The object grants nothing, because neither `submit` nor `admin` is set.
+/// The object grants nothing, because it does not set `submit` or `admin`.
 pub(crate) const NO_RIGHT: Code = Code::new(5302, "no-right");
 /// The queue is written through a YAML anchor or alias, so changing it would change other queues.
 pub(crate) const SHARED_QUEUE: Code = Code::new(5303, "shared-queue");
 
 /// A temporary object would replace the base's own ACL.
 pub(crate) const REPLACES_FOR_A_TIME: Code = Code::new(5304, "replaces-for-a-time");
-/// A right has neither names nor `nobody: true`, so no one gets it.
+/// A right without names and without `nobody: true`, which no one gets.
 pub(crate) const NO_NAMES: Code = Code::new(5305, "no-names");
 
 impl Resolved<'_> {

@@ -28,7 +28,7 @@ const PART_BYTES: usize = 200 << 10;
 const NAME_BYTES: usize = 80;
 /// The longest path that appears in the name of an object, in bytes.
 const SHOWN_BYTES: usize = 180;
-/// The group that stands for an ACL's wildcard. It does not cover unauthenticated requests.
+/// The group that represents an ACL's wildcard. It does not cover unauthenticated requests.
 const EVERYONE: &str = "system:authenticated";
 
 /// The verbs of the right to submit. `use` has the same meaning and is a verb that kubectl knows.
@@ -97,8 +97,8 @@ type Reached = [QueueSet; 2];
 /// The ranges of both sets, as a sortable key.
 type Ranges = Vec<(u32, u32)>;
 
-/// Splits the entries of an ACL into parts of limited size, with the queues on which they hold each right.
-/// The queues are the same for all entries unless the scheduler runs a different text.
+/// Splits the entries of an ACL into parts of limited size, with the queues where they hold each right. The
+/// queues are the same for all entries unless the scheduler runs a different text.
 fn shares(
     tree: &Tree,
     id: QueueId,
@@ -163,7 +163,7 @@ pub(super) fn wrote(role: &MirrorContent) -> bool {
     })
 }
 
-/// Splits the items, in order, into as few lists as possible, none of which is too large or empty.
+/// Splits the items, in order, into as few lists as possible, each of them within the limits and not empty.
 fn parts<T>(items: impl Iterator<Item = T>, len: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
     let mut parts: Vec<Vec<T>> = Vec::new();
     let mut room = 0_usize;
@@ -224,8 +224,8 @@ impl<'t> Running<'t> {
         Self { tree: running, queues: queues.collect() }
     }
 
-    /// Returns the subset of queues on which an entry holds a right here as well, by itself or because
-    /// everyone does.
+    /// Returns the subset of queues where an entry holds a right here as well, by itself or because everyone
+    /// does.
     fn too(&self, right: Right, entry: Match<'_>, queues: &QueueSet) -> QueueSet {
         let reach = [entry, Match::Everyone].map(|entry| reached_by(self.tree, right, entry));
         let here = |number: &u32| {

@@ -11,14 +11,14 @@
 //! * the wildcard is `system:authenticated`, because Kubernetes has no wider group of users;
 //! * names are case-sensitive, and only the partition `default` is mirrored, because a resource has no
 //!   partition;
-//! * while the scheduler is not yet known to run a text, the mirror only grants what the text that it was
-//!   last known to run grants too. A scheduler that does not answer and was never known to run any text is
-//!   assumed to follow the ConfigMaps, as [`SchedulerText`](crate::Running) describes.
+//! * while the scheduler is not yet known to run a text, the mirror only grants access that is also in the
+//!   text that it was last known to run. A scheduler that does not answer and was never known to run any text
+//!   is assumed to follow the ConfigMaps, as [`SchedulerText`](crate::Running) describes.
 //!
 //! On the path to the [`desired`] objects, the mirror never grants more than it granted before or will grant
 //! afterwards. A role and its binding are two objects that cannot be changed together. Subjects are therefore
-//! removed from the binding before the role changes, and added afterwards: at each moment the pair grants at
-//! most what it granted before, or at most what it should grant.
+//! removed from the binding before the role changes, and added afterwards: the pair never grants more than
+//! before, or never more than it should.
 
 mod desired;
 #[cfg(test)]
@@ -108,8 +108,8 @@ fn desired(
     })
 }
 
-/// Returns the condition, or `None` if the mirror neither exists nor is wanted. `on` is true if it is wanted,
-/// `steps` are the remaining steps to the desired mirror, and `failure` is why the last step failed.
+/// Returns the condition, or `None` if the mirror does not exist and is not wanted. `on` is true if it is
+/// wanted, `steps` are the remaining steps to the desired mirror, and `failure` is why the last step failed.
 fn finding(
     on: bool,
     mirror: &Mirror,
@@ -203,7 +203,7 @@ pub struct MirrorStep {
     pub action: MirrorAction,
 }
 
-/// The target state of a step, regardless of what was observed before.
+/// The target state of a step, regardless of earlier observations.
 pub type TargetState = (MirrorKind, String, MirrorAction);
 
 /// Returns the target states of the steps.

@@ -28,8 +28,8 @@ pub const EPOCH: &str = "queuewarden.dev/epoch";
 /// Annotation on the output ConfigMap: the grants of its queue tree that are not yet recorded in the statuses
 /// of the objects.
 pub const IN_FORCE: &str = "queuewarden.dev/in-force";
-/// Annotation on the `YuniKornConfig`: the revision of the output for which the removal of most objects at
-/// once is permitted.
+/// Annotation on the `YuniKornConfig`: the revision of the output that permits the removal of most objects at
+/// once.
 pub const CONFIRM_REMOVAL: &str = "queuewarden.dev/confirm-removal";
 /// Annotation on a base ConfigMap that `adoption: Import` created: `namespace/name` of the origin of its
 /// text.

@@ -32,8 +32,8 @@ pub struct Snapshot {
     pub now: Timestamp,
     /// The `YuniKornConfig` named `default`; `None` if it does not exist.
     pub config: Option<ConfigEntry>,
-    /// All `QueueAcl` objects, in any order. They are shared, because there may be thousands, most of which
-    /// are the same in the next snapshot.
+    /// All `QueueAcl` objects, in any order. They are shared, because there may be thousands, and most are
+    /// the same in the next snapshot.
     pub queue_acls: Vec<Arc<QueueAclEntry>>,
     /// All `AdmissionPolicy` objects, in any order.
     pub policies: Vec<PolicyEntry>,

@@ -1,5 +1,5 @@
-//! Tests that access ends no matter what is broken, and does not come back: what is written when the full
-//! text cannot be.
+//! Tests that access ends no matter what is broken, and does not come back, with the text that is written
+//! when the full text cannot be.
 
 use super::*;
 use crate::simulate;

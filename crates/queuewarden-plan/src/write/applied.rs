@@ -10,7 +10,7 @@ use crate::grants::{Combined, ResolvedObjects};
 use crate::snapshot::WriteFailure;
 use crate::write::change::{MAX_BYTES, WARN_BYTES, size_after};
 
-/// The results of the previous steps, from which the decision is made.
+/// The results of the previous steps, which the decision is based on.
 pub(crate) struct WriteContext<'a> {
     pub read: ReadState<'a>,
     pub resolved: ResolvedObjects<'a>,

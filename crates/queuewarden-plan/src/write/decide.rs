@@ -77,7 +77,7 @@ pub(crate) fn decide(context: &WriteContext<'_>, cache: &mut ParseCache) -> Writ
         nothing.then(|| adoption::first_import(context).unwrap_or_else(|| (not_rendered(context), None)));
     let (not_rendered, first) = left.unzip();
     let full = hold.is_none() && candidate.is_some() && adopted.tree_conflict.is_none();
-    // The text is known to grant what the objects contribute if it is the desired text, or if nothing may be
+    // The text is known to include the objects' contributions if it is the desired text, or if nothing may be
     // added to it.
     let known = full || hold.is_some();
     let (wake_at, because) = hold.map_or((None, None), |hold| (hold.until, Some(hold.applied)));

@@ -99,8 +99,8 @@ pub struct Revision {
 
 impl Revision {
     /// Creates the revision of a write that leaves `data` in the output. `gone` are the objects that the
-    /// previous text was made from and that no longer exist. Returns `None` if the write set neither queues
-    /// nor access keys, or the text is not queuewarden's.
+    /// previous text was made from and that no longer exist. Returns `None` if the write did not set queues
+    /// or access keys, or the text is not queuewarden's.
     pub fn of_write(
         write: &Write,
         data: &BTreeMap<String, String>,
@@ -119,7 +119,7 @@ impl Revision {
         Some(Self { number: number(text)?, at, causes, access, text: text.clone(), admission: keys(data) })
     }
 
-    /// Returns the name under which it is stored: its number, its checksum, and its time in milliseconds.
+    /// Returns its name in the store: its number, its checksum, and its time in milliseconds.
     pub fn name(&self) -> String {
         let keys = self.admission.iter().map(|(key, value)| format!("{key}\n{value}\n"));
         let hash = checksum(&std::iter::once(self.text.clone()).chain(keys).collect::<String>());

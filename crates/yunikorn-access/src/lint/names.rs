@@ -142,7 +142,7 @@ fn unknown(
 ) {
     let (kind, text) = (name.kind(), quoted(name.text));
     let help = if uses.contains_key(&name.other()) {
-        "it is in the other list of other ACLs; users come before the space, groups after it".to_owned()
+        "other ACLs contain it in the other list; users come before the space, groups after it".to_owned()
     } else {
         // There may be a hundred thousand known names, and they are searched only if the result is needed.
         let candidates = known.names.iter().map(String::as_str);

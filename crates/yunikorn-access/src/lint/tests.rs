@@ -532,7 +532,7 @@ fn unknown_name_is_reported_with_the_nearest_known_one() {
     );
     assert_eq!(
         findings[0].diagnostic.help.as_deref(),
-        Some("it is in the other list of other ACLs; users come before the space, groups after it")
+        Some("other ACLs contain it in the other list; users come before the space, groups after it")
     );
     let queues = [("root", " ", ""), ("root.a", "sue,bot-7 devs", ""), ("root.b", "seu devs,ops", "")];
     let known = Known { users: None, groups: Some(population(&[], &["ops"])) };

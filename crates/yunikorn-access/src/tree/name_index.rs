@@ -144,7 +144,7 @@ impl NameIndex {
         nearest.known.map(|(entry, start)| start.granting_entry(entry))
     }
 
-    /// Returns the same for a subject with only a known name.
+    /// Returns the same for a subject known only by name.
     pub(crate) fn granting_entry_of(
         &self,
         right: Right,

@@ -248,7 +248,7 @@ fn one_or_two_lists(users: &str, groups: &str) -> String {
     let all = [users.as_slice(), &groups].concat();
     // Every valid group name is also a valid user name.
     if is_cut(&all.join(",")) || !all.iter().all(|name| List::Users.accepts(name)) {
-        return "remove the space if all are users, or the comma if the second list are groups".to_owned();
+        return "remove the space if all are users, or the comma if the names after it are groups".to_owned();
     }
     let all = format!("write {} for users", quoted(&all.join(",")));
     if !groups.iter().all(|name| List::Groups.accepts(name)) {
@@ -741,9 +741,9 @@ mod tests {
     #[test]
     fn help_never_suggests_a_new_wildcard_or_a_dropped_name() {
         let cases = [
-            ("*, dev", "remove the space if all are users, or the comma if the second list are groups"),
-            ("sue ,*", "remove the space if all are users, or the comma if the second list are groups"),
-            ("1a, dev", "remove the space if all are users, or the comma if the second list are groups"),
+            ("*, dev", "remove the space if all are users, or the comma if the names after it are groups"),
+            ("sue ,*", "remove the space if all are users, or the comma if the names after it are groups"),
+            ("1a, dev", "remove the space if all are users, or the comma if the names after it are groups"),
             ("sue, g.h", "write `sue,g.h` for users"),
             ("a,,b ,,c", "write `a,b,c` for users, or `a,b c` for users and groups"),
         ];

@@ -58,15 +58,15 @@ pub struct Metrics {
     last_in_sync: Gauge,
     fail_open: Gauge,
     admission_risks: Gauge,
-    /// The running pods that lack an alias used in an ACL, or have an alias that is not theirs; not shown
-    /// while pods are not watched.
+    /// The running pods that lack an alias used in an ACL, or have an alias that is not theirs. The metric is
+    /// absent while pods are not watched.
     pods_with_wrong_aliases: Series,
     scheduler_requests: Durations,
     snapshot: Series,
     snapshot_made: Gauge,
     certificate_until: Gauge,
     authority_until: Gauge,
-    /// Open connections, including those in their handshake.
+    /// Open connections, including connections in their handshake.
     pub connections: Gauge,
     ended: Family<Labels, Counter>,
     https_requests: Durations,

@@ -2,7 +2,7 @@
 //!
 //! [`queuewarden_plan::machine`] decides everything. This module performs its actions, one at a time, and
 //! feeds the results back. All replicas plan, so that their metrics are correct and they can take over at
-//! once; only the leader writes.
+//! once, but only the leader writes.
 //!
 //! The reconciled object is the `YuniKornConfig` named `default`, whether it exists or not: without it, the
 //! statuses of the other objects explain why nothing happens. The controller is therefore an `applier` over a
@@ -18,9 +18,9 @@
 //! * the election ([`super::leader`]).
 //!
 //! The plan, and the data that the endpoints answer from, are computed outside the runtime's threads, because
-//! this takes long with large configurations. An internal error there ends neither the process nor the
-//! controller, but it must not look healthy either: the run has failed, and the next one follows after a
-//! backoff. [`performing`] performs the actions, and writes the statuses.
+//! this takes long with large configurations. An internal error there does not end the process or the
+//! controller, but it must not look healthy: the run has failed, and the next one follows after a backoff.
+//! [`performing`] performs the actions, and writes the statuses.
 
 mod performing;
 
@@ -69,7 +69,7 @@ const GRACE: Duration = Duration::from_secs(4);
 type Installation = PartialObjectMeta<YuniKornConfig>;
 
 /// The state of the controller, and its connections.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct Reconciler {
     /// The client for the API server.
     pub client: Client,

@@ -1,4 +1,4 @@
-//! Performs the actions of the machine; each returns the event with its result, if it has one.
+//! Performs the actions of the machine, and returns the event with the result of each action that has one.
 //!
 //! Statuses are written last, which takes long with thousands of objects. A run therefore limits the time for
 //! writing them. The next run begins at once, unless no status could be written, and writes the rest from the

@@ -189,7 +189,7 @@ impl ProxyTrust {
     }
 }
 
-/// Reads the published data, or finds that there is none.
+/// Reads the published data, which may not exist.
 ///
 /// # Errors
 /// When it cannot be read: it may or may not have changed.

@@ -130,7 +130,7 @@ fn warn(response: &mut Response, warnings: &[String]) {
     }
 }
 
-/// The maximum number of media ranges; no real client lists more.
+/// The maximum number of media ranges, more than any real client lists.
 const MAX_RANGES: usize = 16;
 
 /// The format of a response: the kind, the API group and the version in a media range. All are empty for

@@ -43,7 +43,7 @@ const STEPS: usize = 2 * MOST;
 const MOST_CHANGES: usize = 16;
 
 /// Renews the certificate in the Secret.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct Keeper {
     client: Client,
     secrets: Api<Secret>,
@@ -207,7 +207,7 @@ async fn inject(
     let objects: Api<DynamicObject> = Api::all_with(client.clone(), resource);
     let Some(object) = call(objects.get_opt(name)).await? else { return Ok(()) };
     let Some(mut change) = change(&object.data, bundle) else { return Ok(()) };
-    // A merge patch replaces the whole list, so it must still be the one that was read.
+    // A merge patch replaces the whole list, so the list must not have changed since it was read.
     if let (Some(change), Some(version)) = (change.as_object_mut(), object.metadata.resource_version) {
         change.insert("metadata".to_owned(), json!({"resourceVersion": version}));
     }
@@ -274,8 +274,7 @@ mod tests {
             Self { keeper: Keeper::new(&client, ("guards", "endpoints"), Terms::sample()), written, listens }
         }
 
-        /// Runs a round; returns its problem, which is empty if there was none, and the Secrets that were
-        /// written so far.
+        /// Runs a round; returns its problem, which may be empty, and the Secrets that were written so far.
         async fn round(&mut self) -> (String, Vec<BTreeMap<String, ByteString>>) {
             let problem = self.keeper.round(clock::now()).await.err().map(|error| error.to_string());
             let written = self.written.lock().unwrap().clone();

@@ -26,7 +26,7 @@ use crate::server::caller::Authorities;
 use crate::server::tls::{ServerCertificate, TlsError};
 
 /// Follows the Secret.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
+#[expect(missing_debug_implementations, reason = "kube's client does not implement Debug")]
 pub struct Follower {
     secrets: Api<Secret>,
     name: String,

@@ -2,8 +2,8 @@
 //! all authorities.
 //!
 //! An authority is followed by the next one when a third of its lifetime is left. The next one is published
-//! at once, but signs only after a sixth of its own lifetime. Until then all callers, even with a manual
-//! copy, have time to receive it, and the old one is still valid for another sixth when it stops signing. The
+//! at once, but signs only after a sixth of its lifetime. Until then all callers, even with a manual copy,
+//! have time to receive it, and the old one is still valid for another sixth when it stops signing. The
 //! certificate is renewed when a third of its lifetime is left.
 
 use jiff::{SignedDuration, Timestamp};
