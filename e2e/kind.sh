@@ -67,6 +67,16 @@ image() {
     load "$image"
 }
 
+# Published nodes enforce NetworkPolicies by themselves.
+policies() {
+    ! published || return 0
+    local name
+    name=$(e2e/kind/cluster.sh image kube-router)
+    load "$name"
+    sed "s#KUBE_ROUTER#$name#" e2e/kind/kube-router/daemonset.yaml | on kubectl apply --server-side --filename -
+    on kubectl --namespace kube-system rollout status daemonset/kube-router --timeout=2m
+}
+
 install() {
     # With the labels of Pod Security, which `--create-namespace` does not set.
     on kubectl apply --server-side --filename manifests/namespace.yaml
@@ -77,16 +87,22 @@ install() {
     on kubectl --namespace queuewarden-system rollout status deployment/queuewarden --timeout=2m
 }
 
+filters=("${@/#/kind::}")
+[ $# -gt 0 ] || filters=(kind::)
 e2e/kind/cluster.sh up
 yunikorn
+# Without a filter the policies hold for all tests.
+[[ " ${*:-network} " != *network* ]] || policies
 image
 install
 on kubectl get pods --all-namespaces --output wide
 # All is built here, where there are registries. Then the tests that need nodes, and the others as far as they can run there.
 cargo test --workspace --locked --test all --test e2e --no-run
-filters=("${@/#/kind::}")
-[ $# -gt 0 ] || filters=(kind::)
-QUEUEWARDEN_E2E=existing on cargo test --offline --workspace --locked --test all --test e2e -- --test-threads 1 --ignored "${filters[@]}"
+tests=(cargo test --offline --workspace --locked --test all --test e2e --)
+for filter in "${filters[@]}"; do
+    "${tests[@]}" --list --ignored "$filter" 2> /dev/null | grep -q ': test$' || { echo "no test is named $filter" >&2; exit 1; }
+done
+QUEUEWARDEN_E2E=existing on "${tests[@]}" --test-threads 1 --ignored "${filters[@]}"
 if [ $# -eq 0 ]; then
     install
     on e2e/existing.sh smoke:: operator:: admission::

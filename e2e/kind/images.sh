@@ -134,9 +134,25 @@ program() {
     import "$name" "ENTRYPOINT [\"/usr/local/bin/${3:-$program}\"]" "ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin"
 }
 
+# The programs that change the rules for packets. The package's scripts did not run, which would have made the links.
+iptables() {
+    local link
+    debian extract iptables,nftables,ipset,conntrack
+    for link in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do
+        ln -sf xtables-nft-multi "$root/usr/sbin/$link"
+    done
+}
+
+# Enforces NetworkPolicies.
+image_kube-router() {
+    go_install "$here/kube-router" "-s -w" tool
+    iptables
+    program "$1" kube-router
+}
+
 # The image of a node: Debian with systemd and containerd, kind's files for it, Kubernetes, and the images of what runs in its pods.
 node() {
-    local files all=() pause container name link
+    local files all=() pause container name
     files=$(module sigs.k8s.io/kind)/images/base/files
     rm -rf "$state/root"
     while read -r name; do
@@ -144,12 +160,8 @@ node() {
             */pause:*) pause=$name; program "$name" pause ;;
             */etcd:*) program "$name" server etcd ;;
             */coredns:*) program "$name" coredns ;;
-            # It runs iptables. The package's scripts did not run, which would have made the links.
             */kube-proxy:*)
-                debian extract iptables,nftables,ipset,conntrack
-                for link in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do
-                    ln -sf xtables-nft-multi "$root/usr/sbin/$link"
-                done
+                iptables
                 program "$name" kube-proxy
                 ;;
             *) program "$name" "$(basename "${name%:*}")" ;;

@@ -128,9 +128,13 @@ impl TestCluster {
         self.apply(self.kustomized(path).await?).await
     }
 
-    /// Returns the objects of a kustomization of the repository.
+    /// Returns the objects of a kustomization of the repository. An operator that is deployed stays as it
+    /// is: its Deployment names an image that the cluster has.
     pub(crate) async fn kustomized(&self, path: &str) -> Result<Vec<Value>> {
-        helm::objects(&self.kubectl(&["kustomize", &repository(path)]).await?)
+        let mut objects = helm::objects(&self.kubectl(&["kustomize", &repository(path)]).await?)?;
+        let deployed = self.operator_is_deployed();
+        objects.retain(|object| !deployed || object.get("kind").is_some_and(|kind| kind != "Deployment"));
+        Ok(objects)
     }
 
     /// Applies objects in order. Nearly every test does this, and `kubectl apply` takes a second longer,

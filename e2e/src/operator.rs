@@ -234,11 +234,7 @@ impl TestCluster {
         if self.installed() {
             return Ok(());
         }
-        let mut objects = self.kustomized("manifests").await?;
-        // An existing Deployment uses an image that the cluster has.
-        let deployed = self.operator_is_deployed();
-        objects.retain(|object| !deployed || object.get("kind").is_some_and(|kind| kind != "Deployment"));
-        self.apply(objects).await?;
+        self.apply_kustomization("manifests").await?;
         self.crds_established().await?;
         eventually("the operator's rights", PATIENCE, || async {
             let may = self.may(USER, "list", "queuewarden.dev", "queueacls", None).await?

@@ -5,6 +5,7 @@ mod api_server;
 mod endpoints;
 mod installing;
 mod load;
+mod network;
 mod trouble;
 mod workloads;
 
