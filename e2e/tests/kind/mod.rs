@@ -45,7 +45,7 @@ async fn helm(cluster: &TestCluster, values: &[&str]) -> Result<()> {
     args.extend(["--reset-values", "--values", &image, "--wait", "--timeout", "3m", "--set", &set]);
     run("helm", &args).await?;
     replaced(cluster).await?;
-    // The API server trusts no webhook before that: a replica fills it in.
+    // The API server does not trust the webhooks until a replica has filled in the caBundle.
     eventually("caBundle of each webhook", PATIENCE, || async {
         let kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations";
         let list = cluster.kubectl(&["get", kinds, "-l", LABEL, "-o", "json"]).await?;

@@ -28,7 +28,7 @@ async fn strict_with(cluster: &TestCluster, values: &[&str]) -> Result<Load> {
     Load::start(cluster, "dev")
 }
 
-/// The text of the last write is what the scheduler runs at the end, so no change was lost.
+/// The scheduler finally runs the text of the last write, so no change was lost.
 async fn settled(cluster: &TestCluster, load: Load) -> Result<()> {
     in_force(cluster, &load.without_failure().await?).await
 }
@@ -53,8 +53,8 @@ async fn scheduler_rolled_out(cluster: &TestCluster) -> Result<()> {
     cluster.kubectl(&[&scheduler[..], &["--timeout=2m"]].concat()).await.map(drop)
 }
 
-/// Waits until a container of queuewarden has been started again. Its pod may be ready before, as long as the
-/// kubelet does not say otherwise.
+/// Waits until a container of queuewarden was restarted. Its pod may still be reported as ready before that,
+/// until the kubelet notices.
 async fn restarted(cluster: &TestCluster) -> Result<()> {
     let counts = "jsonpath={.items[*].status.containerStatuses[0].restartCount}";
     eventually("a restart", LONG, || async {
