@@ -382,8 +382,8 @@ async fn without_rights_it_says_what_is_missing() -> Result<()> {
     .await
 }
 
-/// The account of the pods that listen may change neither webhook configurations nor the Secret; only that of
-/// the process that does not listen may.
+/// The account of the listening pods cannot change webhook configurations or the Secret, but the account of
+/// the process that does not listen can.
 #[tokio::test]
 async fn listening_process_cannot_write_webhooks_or_the_secret() -> Result<()> {
     TestCluster::with(async |cluster| {

@@ -1,6 +1,5 @@
-//! Tests the endpoints behind a Service: as it is shipped, with nothing written by hand, so that the API
-//! server also learns from queuewarden which authority signs their certificate; and with a replica that
-//! hangs.
+//! Tests the endpoints behind a Service: as shipped, without manual configuration, so that the API server
+//! also learns from queuewarden which authority signs their certificate; and with a replica that hangs.
 
 use std::net::SocketAddr;
 
@@ -85,8 +84,8 @@ async fn shipped_service_works_without_configuration() -> Result<()> {
     .await
 }
 
-/// The API server does not go on using its connection to a replica that hangs: the next write reaches the
-/// other one.
+/// The API server stops using its connection to a replica that hangs, and the next write reaches the other
+/// one.
 #[tokio::test]
 async fn a_replica_that_hangs_costs_one_write() -> Result<()> {
     TestCluster::with(async |cluster| {
@@ -123,7 +122,7 @@ async fn a_replica_that_hangs_costs_one_write() -> Result<()> {
     .await
 }
 
-/// Returns an address whose connections lead to these two in turn, as those of a Service would.
+/// Returns an address whose connections alternate between these two, as with a Service.
 async fn in_turn(replicas: [SocketAddr; 2]) -> Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -131,7 +130,7 @@ async fn in_turn(replicas: [SocketAddr; 2]) -> Result<SocketAddr> {
         for replica in replicas.into_iter().cycle() {
             let Ok((mut client, _)) = listener.accept().await else { return };
             tokio::spawn(async move {
-                // Whatever ends it, the client sees the end of its connection.
+                // However it ends, the client sees its connection end.
                 let mut server = TcpStream::connect(replica).await?;
                 copy_bidirectional(&mut client, &mut server).await
             });
