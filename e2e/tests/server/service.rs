@@ -62,7 +62,7 @@ async fn shipped_service_works_without_configuration() -> Result<()> {
         })
         .await?;
 
-        // This is the webhook; no request would pass without its answer.
+        // This verifies the webhook; no request would pass without its answer.
         let create = ["create", "-f", "-"];
         let refused = eventually("the webhook to be asked", PATIENCE, || async {
             let refused =
