@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn what_is_no_answer_is_reported() {
         for (answer, why) in [
-            (json!([]), "is not the JSON"),
+            (json!([]), "is not JSON from"),
             (json!({}), "no configuration yet"),
             (json!({"Partitions": null, "Checksum": "AB"}), "no configuration yet"),
         ] {

@@ -176,7 +176,7 @@ fn errors_of_a_connection_are_in_plain_words() {
     for (kubeconfig, named, why) in [
         (Some(folder.path().join("none")), None, "/none: No such file or directory; use -f"),
         (file("a: [SECRET"), None, "the kubeconfig is not the YAML that kubectl writes; use -f"),
-        (file(&format!("{all}{cluster}")), None, "the kubeconfig has no current context: name one by"),
+        (file(&format!("{all}{cluster}")), None, "the kubeconfig has no current context: use --context"),
         (file(&format!("{all}{cluster}")), Some(known[0]), "the kubeconfig has no context `gone`: kubectl"),
         (file(&all), Some(known[1]), "the kubeconfig has no cluster `c`, which its context names; use -f"),
         (

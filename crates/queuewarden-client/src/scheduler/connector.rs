@@ -277,7 +277,7 @@ mod tests {
             (&[("ca.crt", "a")], None),
             (&[], Some("it has no `token`")),
             (&[("token", "a\nb")], Some("contains a line break")),
-            (&[("token", "a\u{0}")], Some("control characters")),
+            (&[("token", "a\u{0}")], Some("control character")),
             (&[("username", "sue")], Some("no `password`")),
             (&[("tls.key", "b")], Some("no `tls.crt`")),
             (&[("token", "abc"), ("username", "sue"), ("password", "x")], Some("remove one of them")),

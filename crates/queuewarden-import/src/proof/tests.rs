@@ -169,7 +169,7 @@ fn where_nobody_is_said_to_administer_the_cluster_everyone_does() {
     for reading in [Reading::Hadoop, Reading::Cloudera] {
         for to_root in [false, true] {
             let (star, differ) = reported(written, reading, to_root);
-            let named = "`yarn.admin.acl` names cluster administrators,  `*`";
+            let named = "`yarn.admin.acl` names cluster administrators, `*`";
             let default = "`yarn.admin.acl` is not set, so everyone administers the cluster";
             let replaced =
                 |(file, code, message): (_, _, String)| (file, code, message.replace(named, default));

@@ -253,7 +253,7 @@ mod tests {
             Follower::new(&client, ("guards", "endpoints"), identity.clone(), Arc::new(Health::default()));
         let mut shown = None;
         for (material, problem) in [
-            (Secret::default(), "no valid certificate in Secret endpoints"),
+            (Secret::default(), "endpoints has no valid certificate"),
             (secret(&Material::sample()), ""),
             (secret(&Material::sample()), ""),
             (Secret::default(), "no valid certificate"),
@@ -271,6 +271,6 @@ mod tests {
         let later = clock::now() + SignedDuration::from_hours(7);
         *there.lock().unwrap() = secret(&Material::sample());
         let expired = follower.round(later).await.unwrap_err().to_string();
-        assert!(expired.contains("there is no valid certificate in Secret"), "{expired}");
+        assert!(expired.contains("has no valid certificate"), "{expired}");
     }
 }
