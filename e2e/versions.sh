@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-[ $# -gt 0 ] || set -- smoke:: operator::story:: operator::releases:: operator::crds:: admission::the_api_server
+[ $# -gt 0 ] || set -- smoke:: operator::story:: operator::releases:: operator::crds:: admission::api_server_answers
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 code=0

@@ -63,8 +63,8 @@ fn files_are_what_the_code_generates() {
     }
 }
 
-/// Promised on docs/api-versions.md. Validation rules (CEL) cannot be compared: e2e/tests/upgrade.rs brings in
-/// objects.
+/// Promised on docs/api-versions.md. Validation rules (CEL) cannot be compared: e2e/tests/upgrade.rs brings
+/// in objects.
 #[test]
 fn schemas_of_earlier_releases_still_hold() {
     let now: BTreeMap<String, Value> = crds().into_iter().map(named).collect();

@@ -64,7 +64,7 @@ const RARE: [(&str, &str, &str); 22] = [
 ];
 
 /// Most of these turns in 10,000 words of comments, messages and pages.
-const MOST_RARE: usize = 24;
+const MOST_RARE: usize = 18;
 
 /// Most of them in 10,000 words of one page of the documentation; short pages may have three.
 const MOST_RARE_ON_A_PAGE: usize = 45;

@@ -17,10 +17,10 @@ pub const SCREENSHOTS: &str = "QUEUEWARDEN_SCREENSHOTS";
 
 /// The program names of Chromium.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-const CHROMIUM_WANTED: &str = "the report's page is tested in a real browser. .ci/tools installs Chromium, or \
-                               set CHROMIUM to its program";
+const CHROMIUM_WANTED: &str = "the report's page is tested in a real browser. .ci/tools installs Chromium, \
+                               or set CHROMIUM to its program";
 const NODE_WANTED: &str = "the report's page is tested by Node.js. .ci/tools installs it";
-/// Longest run. Two busy cores take minutes.
+/// Maximum duration of a run. On two busy cores it takes minutes.
 const TIMEOUT: Duration = Duration::from_mins(10);
 
 /// Runs `e2e/browser` with Node's test runner on the reports in this directory. Blocks only the caller.

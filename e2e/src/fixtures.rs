@@ -101,7 +101,7 @@ impl TestCluster {
         Ok(())
     }
 
-    /// Restores the initial state: all servers run, there are no objects of ours and no test pods,
+    /// Restores the initial state, in which all servers run, there are no objects of ours and no test pods,
     /// `yunikorn-defaults` holds [`BASE`], `yunikorn-configs` does not exist, the admission controller is
     /// off, and the scheduler was restarted with an empty memory.
     ///

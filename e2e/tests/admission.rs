@@ -146,7 +146,7 @@ fn of_nobody() -> Vec<Case> {
 #[tokio::test]
 async fn api_server_answers_match_the_model() -> Result<()> {
     TestCluster::with(async |cluster| {
-        // One pod is older than the admission controller, which only a cluster of our own can start later.
+        // One pod is older than the admission controller, which existing clusters cannot start later.
         if !cluster.can_run(&[Capability::AdmissionProcess, Capability::SchedulerProcess])? {
             return Ok(());
         }

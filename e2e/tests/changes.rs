@@ -25,7 +25,7 @@ fn change(user: &str, group: &str) -> String {
 const PEOPLE: [(&str, &str); 4] = [("alice", "qa"), ("bob", "qa"), ("carol", "qa"), ("dave", "devs")];
 const QUEUES: [&str; 2] = ["root.team.batch", "root.team.adhoc"];
 
-/// Returns who may submit to which queue, according to the running scheduler.
+/// Returns, for each user and queue, whether the running scheduler lets the user submit.
 async fn really(cluster: &TestCluster) -> Result<Vec<bool>> {
     let mut allowed = Vec::new();
     for (user, group) in PEOPLE {

@@ -12,7 +12,7 @@ async fn endpoints_open_after_everything_was_read() -> Result<()> {
         let (_operator, endpoints) = Operator::start_serving(cluster, &[]).await?;
         let answer = endpoints.client()?.get(endpoints.url("/readyz")).send().await?;
         ensure!(answer.status().is_success(), "{answer:?}");
-        ensure!(answer.version() == reqwest::Version::HTTP_11, "{answer:?}");
+        ensure!(answer.version() == reqwest::Version::HTTP_2, "{answer:?}");
         let stranger = reqwest::Client::builder().no_proxy().build()?;
         ensure!(stranger.get(endpoints.url("/readyz")).send().await.is_err(), "the certificate is nobody's");
         Ok(())

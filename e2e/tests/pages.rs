@@ -9,7 +9,7 @@ use queuewarden_e2e::{Capability, Operator, TestCluster};
 
 use crate::operator::configure;
 
-/// The blocks, by the page and their beginning, in the order in which they are typed.
+/// The blocks, identified by their page and beginning, in the order that a reader follows.
 const STORY: [(&str, &str); 19] = [
     ("README.md", "kubectl apply --server-side -k manifests "),
     ("README.md", "kubectl apply -f prod.yaml"),
@@ -65,7 +65,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Returns the pages of a folder, without those of folders in it, from the root of the repository.
+/// Returns the pages in a folder without its subfolders, as paths from the repository's root.
 pub(crate) fn pages(folder: &str) -> Result<Vec<String>> {
     let mut pages = Vec::new();
     for entry in std::fs::read_dir(root().join(folder))? {
@@ -123,7 +123,8 @@ async fn commands_of_the_pages_succeed() -> Result<()> {
         for (page, start) in STORY {
             let text = blocks(page, "sh")?.into_iter().find(|block| block.starts_with(start));
             let text = text.with_context(|| format!("{page}: {start}"))?;
-            // Nobody here starts the Deployment, so the test starts the operator before anybody waits for it.
+            // The cluster does not start Deployments, so the test starts the operator before the command that
+            // waits for it.
             if let Some((before, wait)) =
                 text.split_once("kubectl wait yunikornconfig/default --for=condition=Ready")
             {

@@ -20,7 +20,7 @@ const MAX_GROUPS: usize = 8;
 
 /// The commands that install the user-info webhook.
 pub(crate) const WEBHOOK: &str = "
-The user-info webhook has to write aliases. `queuewarden check` shows whether it does; this turns it on:
+This requires aliases from the user-info webhook. Check it with `queuewarden check`. To enable it:
   helm upgrade queuewarden charts/queuewarden --namespace queuewarden-system --reuse-values --set webhooks.enabled=true,webhooks.userInfo=true
   kubectl patch admissionpolicy default --type=merge --patch='{\"spec\": {\"userInfo\": {\"mode\": \"Enforce\"}}}'
 ";

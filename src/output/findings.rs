@@ -134,8 +134,8 @@ pub fn bounded(found: &[SourceDiagnostic]) -> Vec<SourceDiagnostic> {
 fn unlisted(source: Option<usize>, others: &[SourceDiagnostic]) -> SourceDiagnostic {
     let severity = others.iter().map(|other| other.diagnostic.severity).max().unwrap_or(Severity::Error);
     let count = plural(others.len(), "more finding");
-    let message = format!("{count} in this file, which are not listed");
-    let help = "correct the listed ones first";
+    let message = format!("{count} in this file that are not listed");
+    let help = "fix the listed ones first";
     let diagnostic = Diagnostic { severity, ..Diagnostic::error(TOO_MANY_FINDINGS, message).help(help) };
     SourceDiagnostic::new(source, diagnostic)
 }

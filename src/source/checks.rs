@@ -132,7 +132,7 @@ fn open_root(message: &str) -> Line {
 pub(crate) fn admission(snapshot: &Snapshot) -> Line {
     let risks = risks(snapshot);
     if risks.is_empty() {
-        return Line::ok(ADMISSION, "no setting lets people submit as others who are on no list");
+        return Line::ok(ADMISSION, "no setting lets unlisted users submit as others");
     }
     let found = risks.iter().map(|(origin, risk)| match origin {
         Origin::Object { kind, name, .. } => format!("{kind}/{name}: {}", risk.message),

@@ -300,9 +300,9 @@ impl Refused {
     /// Prints the errors of the text, and returns the failure that follows.
     fn failure(&self, console: Console) -> Failure {
         let why = self.show(console);
-        let unless = if self.starts { ", unless it is started anew with it" } else { "" };
+        let unless = if self.starts { ", unless it is restarted" } else { "" };
         let name = self.text.name();
-        Failure::Undecided(format!("YuniKorn does not take the configuration in {name}{why}{unless}"))
+        Failure::Undecided(format!("YuniKorn does not accept the configuration in {name}{why}{unless}"))
     }
 
     /// Warns that the answers assume a scheduler that was started with the text.
@@ -613,7 +613,7 @@ mod tests {
         let read =
             |starts| Configuration::read(rendered(rules.to_owned()), Vec::new(), starts, Console::silent());
         assert!(read(true).is_ok());
-        assert!(read(false).unwrap_err().to_string().ends_with("unless it is started anew with it"));
+        assert!(read(false).unwrap_err().to_string().ends_with("unless it is restarted"));
         let (_, refused) = Configuration::at_start(rendered(rules.to_owned())).unwrap();
         assert!(refused.unwrap().reason.starts_with("unknown rule name specified nope"));
         let (configuration, refused) = Configuration::at_start(rendered(queues("a"))).unwrap();

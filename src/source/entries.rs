@@ -220,7 +220,7 @@ fn name(entry: &Entry) -> String {
 
 fn may(place: &Place) -> &'static str {
     match place {
-        Place::Policy { field: OPERATORS, .. } => "pass on the user of what it runs",
+        Place::Policy { field: OPERATORS, .. } => "pass on the user of its workloads",
         Place::Policy { .. } | Place::ConfigMap { .. } => "submit as anyone",
         _ => of_queue(place).map_or("", |of| of.right.verb()),
     }

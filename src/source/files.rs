@@ -118,7 +118,7 @@ impl FileSource {
         console.err(&findings::text(&self.inputs.sources, &self.unreadable(), console.look_err()));
         let mut unread = self.findings.iter().chain(&self.inputs.alternatives);
         if unread.any(|finding| finding.diagnostic.is_error()) {
-            return Err(Failure::Undecided("some of the input cannot be read".to_owned()));
+            return Err(Failure::Undecided("part of the input cannot be read".to_owned()));
         }
         Ok(self)
     }
@@ -226,8 +226,7 @@ impl FileSource {
         let bare: Vec<&str> = self.inputs.unused_bare().collect();
         if bare.len() > 1 && self.inputs.base.is_none() {
             return Err(Failure::Usage(format!(
-                "{} are each a queues.yaml, and a question is asked about one: leave the others out, or give \
-                the one that is meant with --base",
+                "{} are several queues.yaml files, but a question requires exactly one: omit the others, or select one with --base",
                 bare.join(" and ")
             )));
         }
@@ -258,8 +257,7 @@ impl FileSource {
         }
         notes.extend(bare.iter().map(|name| {
             format!(
-                "{name} is a bare queues.yaml and not used: ConfigMaps were given, too; --base {name} makes \
-                it the base"
+                "{name} is a bare queues.yaml and is ignored, because there are also ConfigMaps: to use it as the base, pass --base {name}"
             )
         }));
         notes.extend(unused);
@@ -317,7 +315,7 @@ pub fn choose_base(inputs: &mut Inputs, path: Option<&Path>) -> Result<(), Failu
     let trees: Vec<&Object> = maps().filter(|object| ours::is_ours(&object.document.value)).collect();
     let [tree] = trees.as_slice() else {
         return Err(Failure::Usage(format!(
-            "`{}` holds {} ConfigMaps with queues, and --base takes a file with one",
+            "`{}` contains {} ConfigMaps with queues, but --base requires a file with one",
             source.name,
             trees.len()
         )));
@@ -418,7 +416,7 @@ fn typed<T: DeserializeOwned>(object: &Object, findings: &mut Vec<SourceDiagnost
                 format!("{} in {}", error.inner(), quoted(&path))
             } else {
                 // The reason may quote a value.
-                format!("this is not what Kubernetes takes in {}", quoted(&path))
+                format!("Kubernetes does not accept this in {}", quoted(&path))
             };
             let steps = error.path().iter().map(|step| format!("/{}", token(&step.to_string())));
             let at = object.document.span(&steps.collect::<String>());

@@ -102,8 +102,7 @@ impl History {
         console.note(&format!("revision {}, in force from {from}{until}", revision.revision));
         if let Some((next, _)) = next.filter(|(next, _)| is_put_back(&next.causes)) {
             console.note(&format!(
-                "revision {} put back what another program had changed: from that change on, other access may have \
-                 been in force, which is not recorded",
+                "revision {} reverted a change by another program: from that change on, different access may have been in force, which is not recorded",
                 next.revision
             ));
         }
@@ -222,8 +221,7 @@ fn refused(cluster: &Cluster, namespace: &str, error: &call::CallError) -> Failu
         return failure;
     }
     Failure::Undecided(format!(
-        "{failure}; it takes the right to list controllerrevisions of apps in namespace {namespace}, which is in \
-         the ClusterRole view"
+        "{failure}; you need permission to list controllerrevisions of apps in namespace {namespace}, which the ClusterRole view includes"
     ))
 }
 

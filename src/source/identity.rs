@@ -119,7 +119,7 @@ impl IdentityArgs {
             (Some(given), _) => Ok(given),
             (None, Some(cluster)) => cluster.whoami(),
             (None, None) => Err(Failure::Usage(
-                "who is it about? With -f name the user: --as USER [--as-group GROUP]...".to_owned(),
+                "the user is missing: with -f, add --as USER [--as-group GROUP]...".to_owned(),
             )),
         }
     }
@@ -131,7 +131,7 @@ impl IdentityArgs {
     pub fn given(&self) -> Result<Option<Identity>, Failure> {
         match &self.user {
             Some(user) if user.is_empty() => {
-                Err(Failure::Usage("--as is empty: YuniKorn knows no user without a name".to_owned()))
+                Err(Failure::Usage("--as is empty, but users must have a name".to_owned()))
             }
             Some(user) => Ok(Some(Identity { user: user.clone(), groups: self.groups.clone() })),
             None if self.source.groups_from.is_some() => {
@@ -144,7 +144,7 @@ impl IdentityArgs {
 
 /// Creates the failure for groups that cannot be resolved.
 pub fn unresolved(why: &str) -> Failure {
-    Failure::Undecided(format!("{why}; name them with --as-group, or list them in a file for --groups-from"))
+    Failure::Undecided(format!("{why}; pass them with --as-group, or list them in a file for --groups-from"))
 }
 
 /// The accounts of this machine, as Go's `os/user` looks them up, for a scheduler whose `usergroupresolver`

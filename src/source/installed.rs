@@ -152,7 +152,7 @@ impl SchedulerState {
         match self.agrees() {
             Some(true) => format!("runs the written configuration, {} ({source})", sum(&self.checksum)),
             Some(false) => format!(
-                "runs another configuration, {}, than the ConfigMaps hold, {} ({source})",
+                "runs another configuration, {}, than the ConfigMaps contain, {} ({source})",
                 sum(&self.checksum),
                 sum(&self.expected)
             ),
@@ -373,7 +373,7 @@ impl ObservedObject {
             (None, Some(ready)) if ready.status == Status::True => return None,
             (None, Some(ready)) => (&*ready.reason, ready.message.as_str()),
             (None, None) => {
-                (NOT_SEEN, "queuewarden has not looked at it since it was changed: is it running?")
+                (NOT_SEEN, "queuewarden has not processed its last change; check that it is running")
             }
         };
         Some(Attention {

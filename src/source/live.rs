@@ -136,7 +136,7 @@ async fn through(client: &Client, path: &str) -> Result<Value, String> {
     let answer = call(text(client, request)).await;
     let text = answer.map_err(|error| format!("through the API server: {error}"))?;
     serde_json::from_str(&text)
-        .map_err(|_| format!("through the API server: {path} is not the JSON that YuniKorn gives"))
+        .map_err(|_| format!("through the API server: {path} is not JSON from YuniKorn"))
 }
 
 /// Returns the body of a response, up to a limit.
@@ -150,7 +150,7 @@ async fn text(client: &Client, request: Request<Vec<u8>>) -> Result<String, kube
 
 fn parse(from: &str, answer: Value) -> Result<Answer, Failure> {
     let Value::Object(fields) = answer else {
-        return Err(no_answer(&format!("the answer of {from} is not the JSON that YuniKorn gives")));
+        return Err(no_answer(&format!("the answer of {from} is not JSON from YuniKorn")));
     };
     let checksum = fields.get("Checksum").and_then(Value::as_str).unwrap_or_default().to_owned();
     let partitions = fields.get("Partitions").filter(|partitions| !partitions.is_null());
@@ -192,8 +192,7 @@ impl Answer {
         let expected = checksum(if text.is_empty() { BUILT_IN } else { text });
         if self.checksum != expected {
             notes.push(format!(
-                "the scheduler runs another configuration than the ConfigMaps hold: its checksum is {}, that \
-                of {key} is {}; the answer is about what it runs",
+                "the scheduler runs another configuration than the ConfigMaps contain: its checksum is {}, but {key} has {}; the answer is for the running configuration",
                 short(&self.checksum),
                 short(&expected)
             ));

@@ -92,7 +92,7 @@ impl FileArgs {
         inputs.skipped = inputs.skipped.saturating_add(texts.skipped);
         if inputs.sources.is_empty() && inputs.skipped == 0 && self.base.is_none() {
             let paths: Vec<_> = paths.iter().map(|path| text::shown(path)).collect();
-            let hint = if self.recursive { "" } else { "; -R looks into folders below" };
+            let hint = if self.recursive { "" } else { "; to include subfolders, add -R" };
             return Err(Failure::Usage(format!(
                 "no .yaml, .yml or .json file in {}{hint}",
                 paths.join(", ")
@@ -104,7 +104,7 @@ impl FileArgs {
         console.notes(&inputs.notes);
         if inputs.skipped > 0 {
             let files = plural(inputs.skipped, "file");
-            console.note(&format!("{files} skipped, which hold nothing for queuewarden or YuniKorn"));
+            console.note(&format!("{files} skipped without content for queuewarden or YuniKorn"));
         }
         Ok(FileSource::new(inputs, self.now))
     }
@@ -122,7 +122,7 @@ pub(crate) fn reads_standard_input_once<'a>(
     paths: impl IntoIterator<Item = &'a PathBuf>,
 ) -> Result<(), Failure> {
     if paths.into_iter().filter(|path| path.as_os_str() == "-").nth(1).is_some() {
-        return Err(Failure::Usage("standard input can be read once: `-` is given twice".to_owned()));
+        return Err(Failure::Usage("standard input can only be read once, but `-` occurs twice".to_owned()));
     }
     Ok(())
 }
@@ -182,8 +182,7 @@ impl PastArgs {
         let at = typed.past(now).map_err(wrong)?;
         if at >= now {
             return Err(wrong(format!(
-                "{at} is not in the past: leave it out to ask about the present, or write `--now {at}` to ask about \
-                 later"
+                "{at} is not in the past: omit it to ask about the present, or use `--now {at}` to ask about the future"
             )));
         }
         let ClusterArgs { server, cluster_namespace, .. } = &source.cluster;
@@ -223,8 +222,7 @@ impl SourceArgs {
         let server = &self.cluster.server;
         if self.has_files() {
             if self.cluster.live || server.kubeconfig.is_some() || server.context.is_some() {
-                let why =
-                    "--base reads files instead of a cluster: leave out --live, --kubeconfig and --context";
+                let why = "--base reads files instead of a cluster: omit --live, --kubeconfig and --context";
                 return Err(Failure::Usage(why.to_owned()));
             }
             let namespace = self.cluster.cluster_namespace.as_deref();
@@ -233,8 +231,7 @@ impl SourceArgs {
         }
         times::not_past(self.files.now)?;
         if self.files.yunikorn_version.is_some() {
-            let why = "--yunikorn-version is for files: in a cluster the scheduler reports its version; leave it \
-                out, or name files with -f";
+            let why = "--yunikorn-version is for files: in a cluster the scheduler reports its version; omit it, or pass files with -f";
             return Err(Failure::Usage(why.to_owned()));
         }
         if self.files.now.is_some() && self.cluster.live {

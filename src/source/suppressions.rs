@@ -87,7 +87,7 @@ impl Suppressions {
                     "remove the comment",
                 ),
                 Some(Severity::Error) => {
-                    (format!("{code} is an error here, which no comment ignores"), "fix the error")
+                    (format!("{code} is an error here and cannot be ignored"), "fix the error")
                 }
                 _ => return None,
             };
@@ -198,7 +198,7 @@ mod tests {
         );
         let error = Diagnostic::error(MULTIPLE_SPACES, "wrong").at(Span::new(35, 36));
         assert!(!comments.covers(&sources, &SourceDiagnostic::new(0, error)));
-        assert_eq!(reported(&comments, |_| false), ["QW1001 is an error here, which no comment ignores"]);
+        assert_eq!(reported(&comments, |_| false), ["QW1001 is an error here and cannot be ignored"]);
         assert_eq!(reported(&comments, |_| true).len(), 3);
     }
 }

@@ -118,7 +118,7 @@ impl Typed {
 }
 
 fn out_of_range() -> String {
-    "this time is too far away".to_owned()
+    "this time is out of range".to_owned()
 }
 
 /// A time that depends on nothing else. Kubernetes keeps whole seconds.
@@ -165,8 +165,7 @@ pub fn now(text: &str) -> Result<Timestamp, String> {
 pub fn not_past(at: Option<Timestamp>) -> Result<(), Failure> {
     let Some(at) = at.filter(|at| *at < clock()) else { return Ok(()) };
     Err(Failure::Usage(format!(
-        "--now {at} is in the past, and the cluster has only the objects of the present: who-can, what-can, can-i, \
-         explain and matrix answer from the history with `--at {at}`"
+        "--now {at} is in the past, but the cluster only has the current objects: for who-can, what-can, can-i, explain and matrix, use `--at {at}` to answer from the history"
     )))
 }
 

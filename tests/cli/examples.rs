@@ -31,7 +31,7 @@ const ELSEWHERE: &[Elsewhere] = &[
         number: 3007,
         when: "Not reported by this code: QW1001 to QW1005 say of the same ACL what is wrong with it, and where.",
         file: "crates/yunikorn/src/config/tests.rs",
-        test: "errors_about_acls_are_reported_by_what_is_wrong_with_the_acl",
+        test: "error_about_an_acl_is_reported_as_the_acls_finding",
     },
     Elsewhere {
         number: 3016,
@@ -43,19 +43,19 @@ const ELSEWHERE: &[Elsewhere] = &[
         number: 3021,
         when: "Not reported by this code: QW1001 to QW1003 say of the same ACL what is wrong with it, and where.",
         file: "crates/yunikorn/src/config/tests.rs",
-        test: "errors_about_acls_are_reported_by_what_is_wrong_with_the_acl",
+        test: "error_about_an_acl_is_reported_as_the_acls_finding",
     },
     Elsewhere {
         number: 3024,
         when: "Reported where the partitions that run are known, which no file says.",
         file: "crates/yunikorn/src/config/tests.rs",
-        test: "a_reload_without_an_active_partition_hangs",
+        test: "reload_without_an_active_partition_hangs",
     },
     Elsewhere {
         number: 5003,
         when: "Reported where the API server does not validate: the schema refuses paths of more than 1024 characters before.",
         file: "crates/yunikorn/src/queue.rs",
-        test: "what_cannot_be_a_queue_is_refused_with_place_and_help",
+        test: "invalid_path_is_refused_with_a_span_and_help",
     },
     Elsewhere {
         number: 5201,
@@ -85,7 +85,7 @@ const ELSEWHERE: &[Elsewhere] = &[
         number: 7127,
         when: "Reported for a setting with more than 1 MiB.",
         file: "crates/yunikorn/src/application/settings.rs",
-        test: "what_cannot_be_read_lets_nobody_in",
+        test: "invalid_value_grants_nothing",
     },
     Elsewhere {
         number: 7213,

@@ -96,7 +96,7 @@ fn a_file_that_cannot_be_read_is_left() {
     let twice = fixable.replace("users: sue", "users: [sue], Users: [bob]");
     let (after, said) = fixed(&twice);
     assert_eq!(after, twice);
-    assert!(said.contains("note: ./a.yaml is not fixed: it could not be read any more; "), "{said}");
+    assert!(said.contains("note: ./a.yaml is not fixed: it would no longer be readable; "), "{said}");
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn faults_of_trees_are_found_by_both_names() {
             map("yunikorn-configs", &tree("queues.yaml", "{name: a, submitacl: ' platform'}")),
             0,
             &["QW7203"],
-            "by queues above",
+            "queues above already",
         ),
         (
             map("yunikorn-configs", &tree("queues.yaml", "{name: a, submitacl: [dev, test]}")),
@@ -164,7 +164,7 @@ fn whom_lists_trust_is_found_by_both_names() {
             &["QW4118"],
             "everyone who has not logged in",
         ),
-        (trusts("externalUsers", "^system:anonymous$"), 0, &["QW4121"], "everyone who has not logged in"),
+        (trusts("externalUsers", "^system:anonymous$"), 0, &["QW4121"], "unauthenticated requests"),
         (
             trusts("externalUsers", "^system:serviceaccount:air:*"),
             0,

@@ -155,7 +155,7 @@ fn baseline_of_a_former_run_leaves_only_what_is_new() {
         write("known.sarif", text);
         let (code, _, said) = ends(&lint, &known);
         assert!(
-            code == Some(2) && said.contains("known.sarif is no SARIF: write it with -o sarif"),
+            code == Some(2) && said.contains("known.sarif is not SARIF: create it with -o sarif"),
             "{said}"
         );
     }

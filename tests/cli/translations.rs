@@ -1,5 +1,5 @@
-//! Checks the translations in docs/zh against their originals: the blocks are the same, so that the tests of the
-//! originals cover them, and a changed original needs a new look at its translation.
+//! Checks the translations in docs/zh against their originals: the blocks are the same, so that the tests of
+//! the originals cover them, and a changed original needs a new look at its translation.
 //!
 //! `UPDATE=1` copies the blocks. After you have translated a change, `TRANSLATED=1 cargo test --test all
 //! cli::translations` records the new version of the original.

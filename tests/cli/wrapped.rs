@@ -258,7 +258,7 @@ fn encodings_are_those_of_kubectl() {
     }
     for (bytes, why) in [
         (&b"a: 1\npartitions: \xe4\n"[..], "line 2 is not UTF-8: save the file as UTF-8"),
-        (b"\xff\xfea\x00b", "it begins like UTF-16, but is not valid"),
+        (b"\xff\xfea\x00b", "it starts like UTF-16, but is not valid"),
     ] {
         fs::write(&at, bytes).unwrap();
         let ended = run(&["validate", "-f", "x.yaml"], folder.path(), "");

@@ -65,8 +65,8 @@ impl Draw {
     }
 }
 
-/// Generates `usual` inputs (or as many as the environment sets) and uses `compare` to find inputs for which
-/// the model and the oracle differ; it returns the difference for each input.
+/// Generates `usual` inputs (or as many as the environment sets) and uses `compare` to find inputs where the
+/// model and the oracle differ; it returns the difference for each input.
 fn agree<S>(
     usual: usize,
     inputs: &S,

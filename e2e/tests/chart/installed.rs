@@ -104,8 +104,7 @@ async fn helm_4_takes_over_what_kubectl_installed_upgrades_and_leaves_the_grants
     life_of_a_release(Version::Four).await
 }
 
-/// `YuniKorn`'s admission controller makes `YuniKorn` the scheduler of pods, but not of these, whatever the
-/// namespace.
+/// `YuniKorn`'s admission controller makes `YuniKorn` the scheduler of pods, except these, in any namespace.
 #[tokio::test]
 async fn yunikorn_leaves_the_pods_to_the_default_scheduler() -> Result<()> {
     TestCluster::with(async |cluster| {

@@ -1,4 +1,4 @@
-//! The API server asks queuewarden through the Service, or has the ACLs as RBAC.
+//! The API server queries queuewarden through the Service, or uses the ACLs as RBAC.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,10 +13,11 @@ use super::{grant, helm, rolled_out, run, switch_on};
 
 const QUESTION: [&str; 3] = ["submit", "queues.queuewarden.dev/root.prod", "-A"];
 
-/// Where the API server's pod has the files.
+/// The path of the files in the API server's pod.
 const THERE: &str = "/etc/kubernetes/queuewarden";
 
-/// `AuthorizationConfiguration` of the API server: its own authorizers, until it is dropped another one.
+/// `AuthorizationConfiguration` of the API server: another authorizer until this is dropped, then its own
+/// ones again.
 struct Restored {
     folder: PathBuf,
     before: String,
@@ -30,7 +31,7 @@ impl Restored {
         Ok(Self { folder, before })
     }
 
-    /// Replaces the file as a whole: the API server reads it at the moment of the event.
+    /// Replaces the file atomically, because the API server reads it at the moment of the event.
     fn write(&self, configuration: &str) -> Result<()> {
         let new = self.folder.join("authorization.new");
         std::fs::write(&new, configuration)?;
@@ -69,8 +70,7 @@ async fn asks_queuewarden(cluster: &TestCluster, files: &Restored) -> Result<()>
     files.write(&std::fs::read_to_string(Path::new(folder).join("authorization.yaml"))?)
 }
 
-/// An API server that kubeadm has started asks queuewarden about queues, and nothing else, at the address of
-/// the Service.
+/// An API server started by kubeadm queries queuewarden at the Service's address, and only about queues.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
 async fn the_authorizer_answers_about_queues_alone() -> Result<()> {
@@ -81,7 +81,7 @@ async fn the_authorizer_answers_about_queues_alone() -> Result<()> {
         ensure!(!cluster.can_i("alice", "devs", &QUESTION).await?.yes, "before the API server asks");
         let files = Restored::new()?;
         asks_queuewarden(cluster, &files).await?;
-        // It looks for a new file every minute where it is not notified.
+        // If it is not notified, it checks for a new file every minute.
         eventually("a yes for alice", LONG, || async {
             let said = cluster.can_i("alice", "devs", &QUESTION).await?;
             Ok(said.yes.then_some(()))
@@ -92,7 +92,7 @@ async fn the_authorizer_answers_about_queues_alone() -> Result<()> {
         let others = ["list", "pods", "-n", "queuewarden-e2e"];
         ensure!(cluster.can_i("eve", "system:authenticated", &others).await?.yes);
 
-        // Without queuewarden RBAC decides, at once about what is none of its business.
+        // Without queuewarden RBAC decides, and without delay if the request does not concern queuewarden.
         let scale = ["scale", "deployment/queuewarden", "-n", operator::NAMESPACE, "--timeout=1m"];
         cluster.kubectl(&[&scale[..], &["--replicas=0"]].concat()).await?;
         eventually("a no for alice", PATIENCE, || async {
@@ -111,7 +111,7 @@ async fn the_authorizer_answers_about_queues_alone() -> Result<()> {
     .await
 }
 
-/// Where no API server can be configured, its own RBAC answers.
+/// If the API server cannot be configured, its own RBAC answers.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
 async fn the_mirror_answers_by_rbac() -> Result<()> {

@@ -46,7 +46,7 @@ async fn helm(cluster: &TestCluster, values: &[&str]) -> Result<()> {
     args.extend(["--reset-values", "--values", &image, "--wait", "--timeout", "3m", "--set", &set]);
     run("helm", &args).await?;
     replaced(cluster).await?;
-    // The API server trusts no webhook before that: a replica fills it in.
+    // The API server does not trust the webhooks until a replica has filled in the caBundle.
     eventually("caBundle of each webhook", PATIENCE, || async {
         let kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations";
         let list = cluster.kubectl(&["get", kinds, "-l", LABEL, "-o", "json"]).await?;
@@ -118,7 +118,8 @@ async fn phase(cluster: &TestCluster, selector: &str, phase: &str, count: usize)
     .await
 }
 
-/// Waits until the replicas are gone that a rollout has replaced: they answer as they were configured.
+/// Waits until the replicas that a rollout has replaced are gone, because they still use their old
+/// configuration.
 async fn replaced(cluster: &TestCluster) -> Result<()> {
     eventually("the end of replicas that were replaced", LONG, || async {
         let phases = "jsonpath={.items[*].metadata.deletionTimestamp}";
@@ -134,19 +135,19 @@ async fn rolled_out(cluster: &TestCluster) -> Result<()> {
     cluster.kubectl(&args).await.map(drop)
 }
 
-/// Replaces all replicas of queuewarden by new ones, and waits until they are ready.
+/// Replaces all replicas of queuewarden, and waits until the new ones are ready.
 async fn roll_out_again(cluster: &TestCluster) -> Result<()> {
     cluster.kubectl(&["rollout", "restart", "deployment/queuewarden", "-n", operator::NAMESPACE]).await?;
     rolled_out(cluster).await
 }
 
-/// Fails unless each replica of queuewarden is on a node of its own.
+/// Fails unless each replica of queuewarden is on a different node.
 async fn apart(cluster: &TestCluster) -> Result<()> {
     let running = ["get", "pods", "-n", operator::NAMESPACE, "-o", "json", "-l"];
     let list = cluster.kubectl(&[&running[..], &[LABEL]].concat()).await?;
     let list: Value = serde_json::from_str(&list)?;
     let pods = list.get("items").and_then(Value::as_array).context("no list")?;
-    // Those that a rollout has replaced may still be there.
+    // Replicas that a rollout has replaced may still exist.
     let stays = |pod: &&Value| pod.pointer("/metadata/deletionTimestamp").is_none();
     let nodes = pods.iter().filter(stays).filter_map(|pod| pod.pointer("/spec/nodeName")?.as_str());
     let mut nodes: Vec<&str> = nodes.collect();

@@ -28,7 +28,7 @@ async fn strict_with(cluster: &TestCluster, values: &[&str]) -> Result<Load> {
     Load::start(cluster, "dev")
 }
 
-/// The text of the last write is what the scheduler runs at the end, so no change was lost.
+/// The scheduler finally runs the text of the last write, so no change was lost.
 async fn settled(cluster: &TestCluster, load: Load) -> Result<()> {
     in_force(cluster, &load.without_failure().await?).await
 }
@@ -41,7 +41,7 @@ async fn in_force(cluster: &TestCluster, user: &str) -> Result<()> {
     .await
 }
 
-/// Returns the name of the node that is no control plane.
+/// Returns the name of the worker node.
 async fn worker(cluster: &TestCluster) -> Result<String> {
     let nodes = cluster.kubectl(&["get", "nodes", "-o", "jsonpath={.items[*].metadata.name}"]).await?;
     let worker = nodes.split(' ').find(|node| node.contains("worker")).context("no worker")?;
@@ -53,8 +53,8 @@ async fn scheduler_rolled_out(cluster: &TestCluster) -> Result<()> {
     cluster.kubectl(&[&scheduler[..], &["--timeout=2m"]].concat()).await.map(drop)
 }
 
-/// Waits until a container of queuewarden has been started again. Its pod may be ready before, as long as the
-/// kubelet does not say otherwise.
+/// Waits until a container of queuewarden was restarted. Its pod may still be reported as ready before that,
+/// until the kubelet notices.
 async fn restarted(cluster: &TestCluster) -> Result<()> {
     let counts = "jsonpath={.items[*].status.containerStatuses[0].restartCount}";
     eventually("a restart", LONG, || async {
@@ -99,7 +99,7 @@ async fn killed_leader_interrupts_requests_for_a_second() -> Result<()> {
     .await
 }
 
-/// A node that hangs neither answers nor refuses. A request that reaches its replica waits for the webhook's
+/// A node that hangs does not answer or refuse. A request that reaches its replica waits for the webhook's
 /// timeout, and the API server then closes that connection. The Service leads to the other replica alone once
 /// the node is not ready, while it still hangs.
 #[tokio::test]
@@ -144,7 +144,7 @@ async fn a_node_that_hangs_costs_a_minute() -> Result<()> {
 async fn renewed_certificates_cost_no_request() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let short = "webhooks.certificateArgs={--tls-certificate-lifetime=15s,--tls-authority-lifetime=45s}";
-        // The certificate of other tests is good for days. It goes with its installation.
+        // The certificate of other tests is valid for days. It is removed with its installation.
         run("helm", &["uninstall", RELEASE, "--namespace", operator::NAMESPACE, "--wait"]).await?;
         let load = strict_with(cluster, &[short]).await?;
         let text = r#"go-template={{index .data "tls.crt"}} {{index .data "ca.crt"}}"#;
@@ -192,7 +192,7 @@ async fn drained_node_fails_no_request() -> Result<()> {
 async fn restarted_node_fails_only_its_own_requests() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let load = strict(cluster).await?;
-        // The drain of another test leaves both on one node.
+        // After another test's drain, both are on one node.
         roll_out_again(cluster).await?;
         apart(cluster).await?;
         run("docker", &["restart", &worker(cluster).await?]).await?;

@@ -1,4 +1,4 @@
-//! Tests the output of `kubectl events`: each change is reported once, as a warning if someone has to act,
+//! Tests the output of `kubectl events`, which reports each change once, as a warning if someone has to act,
 //! and is not repeated after a restart.
 
 use anyhow::{Context as _, Result, ensure};

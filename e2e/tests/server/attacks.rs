@@ -47,7 +47,7 @@ impl Target {
 
 type Attack = fn(Target) -> BoxFuture<'static, Result<()>>;
 
-/// Attacks on memory, and on others' turns: these must leave honest clients their time.
+/// Attacks on memory, and on other clients' turns, which must leave honest clients their time.
 const ON_MEMORY: [(&str, Attack); 9] = [
     ("packed ConfigMaps", |target| Box::pin(posted(target, "/configmaps", packed_config_map, 8))),
     ("headers by reference", |target| Box::pin(streams(target, 60, 99, referring_headers(900)))),

@@ -1,5 +1,5 @@
-//! Tests certificates of the webhook server: shared, renewed without a failed call, made anew when they are
-//! of no use, mounted.
+//! Tests certificates of the webhook server: shared, renewed without a failed call, replaced when unusable,
+//! mounted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,7 +25,7 @@ use rustls::pki_types::pem::PemObject as _;
 
 use super::{client, prepared, shown_certificate};
 
-/// The name by which the API server calls the Service that leads here.
+/// The name that the API server uses to call the Service that leads here.
 const SERVICE: &str = "endpoints.queuewarden-system.svc";
 /// Short enough that the Secret is read every few seconds, but no certificate expires before the test is
 /// over.
@@ -34,7 +34,7 @@ const LIFETIME: [&str; 4] = ["--tls-name", SERVICE, "--tls-certificate-lifetime"
 /// The group of webhook configurations.
 const ADMISSION: &str = "admissionregistration.k8s.io";
 
-/// Creates a webhook of ours that is about nothing.
+/// Creates a webhook of ours that matches nothing.
 async fn create_webhook(cluster: &TestCluster) -> Result<()> {
     let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client()?);
     let webhook = serde_json::from_value(serde_json::json!({
@@ -175,7 +175,7 @@ impl Load {
         }
     }
 
-    /// Calls on one connection after the other, and trusts those whom the API server trusts at that moment.
+    /// Connects repeatedly, trusting the authorities that the API server trusts at that moment.
     async fn connect_anew(&self, endpoints: &Endpoints) -> Result<()> {
         while !self.over.load(Ordering::Relaxed) {
             let client = client(&self.trusted())?;
@@ -184,8 +184,8 @@ impl Load {
         Ok(())
     }
 
-    /// Makes the API server call: as a proxy before the served resources, and about a QueueAcl that is not
-    /// stored. It retries neither.
+    /// Makes the API server call: as a proxy for the served resources, and with a review of a QueueAcl that
+    /// is not stored. It does not retry these calls.
     async fn through_the_api_server(&self, cluster: &TestCluster) -> Result<()> {
         let acls = cluster.objects(Kind::QueueAcl)?;
         let dry = PostParams { dry_run: true, ..PostParams::default() };
@@ -213,8 +213,8 @@ impl Load {
     }
 }
 
-/// Renews everything until an authority is forgotten. Dates in the past make each step due: nothing expires,
-/// however slow the machine is.
+/// Renews everything until an authority is forgotten. Dates in the past make each step due, so nothing
+/// expires on a slow machine.
 async fn renew(cluster: &TestCluster, load: &Load) -> Result<()> {
     let ago = |hours| clock::now().checked_sub(SignedDuration::from_hours(hours));
     let first = load.trusted();
@@ -341,7 +341,7 @@ async fn an_expired_one_is_made_anew() -> Result<()> {
             Ok((cluster.tls_secret().await?.get("ca.crt") == Some(&endpoints.authority)).then_some(()))
         })
         .await?;
-        // A certificate of somebody else is not touched, even without the authority that signed it.
+        // A foreign certificate is not touched, even without the authority that signed it.
         let foreign = ["tls.crt", "tls.key"].map(|key| (key.to_owned(), endpoints.authority.clone()));
         let data = foreign.clone().map(|(key, value)| (key, ByteString(value.into_bytes())));
         cluster.set_tls_secret(data.into()).await?;
@@ -382,8 +382,8 @@ async fn without_rights_it_says_what_is_missing() -> Result<()> {
     .await
 }
 
-/// The account of the pods that listen may change neither webhook configurations nor the Secret; only that of
-/// the process that does not listen may.
+/// The account of the listening pods cannot change webhook configurations or the Secret, but the account of
+/// the process that does not listen can.
 #[tokio::test]
 async fn listening_process_cannot_write_webhooks_or_the_secret() -> Result<()> {
     TestCluster::with(async |cluster| {

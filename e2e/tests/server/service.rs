@@ -1,8 +1,5 @@
-//! Tests the endpoints behind a Service: as it is shipped, with nothing written by hand, so that the API
-//! server also learns from queuewarden which authority signs their certificate; and with a replica that
-//! hangs.
-
-use std::net::SocketAddr;
+//! Tests the endpoints behind the Service as it is shipped, with nothing written by hand: the API server also
+//! learns from queuewarden which authority signs their certificate.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
@@ -11,8 +8,6 @@ use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::served::API_SERVICE;
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, eventually};
-use tokio::io::copy_bidirectional;
-use tokio::net::{TcpListener, TcpStream};
 
 use crate::operator::configure;
 
@@ -67,7 +62,7 @@ async fn shipped_service_works_without_configuration() -> Result<()> {
         })
         .await?;
 
-        // This is the webhook; no request would pass without its answer.
+        // This verifies the webhook; no request would pass without its answer.
         let create = ["create", "-f", "-"];
         let refused = eventually("the webhook to be asked", PATIENCE, || async {
             let refused =
@@ -83,59 +78,4 @@ async fn shipped_service_works_without_configuration() -> Result<()> {
         Ok(())
     })
     .await
-}
-
-/// The API server does not go on using its connection to a replica that hangs: the next write reaches the other
-/// one.
-#[tokio::test]
-async fn a_replica_that_hangs_costs_one_write() -> Result<()> {
-    TestCluster::with(async |cluster| {
-        if !cluster.can_run(&[Capability::OperatorProcess, Capability::ApiServerProcess])? {
-            return Ok(());
-        }
-        configure(cluster, "").await?;
-        let (hanging, first) = Operator::start_serving(cluster, &[]).await?;
-        let (_other, second) = Operator::start_serving(cluster, &[]).await?;
-        let mut both = first.clone();
-        both.authority.push_str(&second.authority);
-        both.address = in_turn([first.address.parse()?, second.address.parse()?]).await?.to_string();
-        cluster.register(&both, "validating").await?;
-        let write = |user| {
-            let object = PROD.replace("sue", user);
-            async move { cluster.kubectl_with_input(&["apply", "-f", "-"], &object).await }
-        };
-        eventually("the webhook to be asked", PATIENCE, || async {
-            Ok(cluster
-                .kubectl_with_input(&["create", "--dry-run=server", "-f", "-"], WRONG)
-                .await
-                .err()
-                .map(drop))
-        })
-        .await?;
-        write("sue").await?;
-        hanging.process()?.pause()?;
-        let refused = write("bob").await.err().context("the replica that hangs was not asked")?.to_string();
-        ensure!(refused.contains("failed calling webhook"), "{refused}");
-        write("bob").await?;
-        write("sue").await?;
-        cluster.remove_webhooks().await
-    })
-    .await
-}
-
-/// Returns an address whose connections lead to these two in turn, as those of a Service would.
-async fn in_turn(replicas: [SocketAddr; 2]) -> Result<SocketAddr> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?;
-    tokio::spawn(async move {
-        for replica in replicas.into_iter().cycle() {
-            let Ok((mut client, _)) = listener.accept().await else { return };
-            tokio::spawn(async move {
-                // Whatever ends it, the client sees the end of its connection.
-                let mut server = TcpStream::connect(replica).await?;
-                copy_bidirectional(&mut client, &mut server).await
-            });
-        }
-    });
-    Ok(address)
 }

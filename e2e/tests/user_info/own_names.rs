@@ -234,8 +234,7 @@ async fn a_revision_has_its_authors_name_byte_by_byte() -> Result<()> {
         let data = |data: Value| merged(revision("r", &json!({})), &json!({"data": data}));
         let labelled = data(json!({"spec": {"template": {"metadata": {"labels": {USERNAME: "boss"}}}}}));
         refused(kubectl(cluster, "mallory", &dry, &labelled).await, &["queuewarden-own-names", "label"])?;
-        // Controllers read the fields ignoring case, for which the Kelvin sign and the long s are letters
-        // too.
+        // Controllers ignore case in field names, and treat the Kelvin sign and the long s as letters too.
         for path in [
             "spec.template.metadata.Annotations",
             "spec.template.Metadata.annotations",

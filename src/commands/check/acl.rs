@@ -78,9 +78,7 @@ pub fn run(args: &AclArgs, console: Console) -> Result<Exit, Failure> {
 /// Rejects misspelt options: an ACL may begin with a dash, but `--stirct` must not pass for one.
 fn not_an_option(text: &str) -> Result<String, String> {
     if text.starts_with("--") {
-        return Err(
-            "there is no such option; an ACL that begins like this can be given on standard input".to_owned()
-        );
+        return Err("there is no such option; pass an ACL that starts like this on standard input".to_owned());
     }
     Ok(text.to_owned())
 }
@@ -135,7 +133,7 @@ impl Explained {
         if analysis.has_errors() {
             lines.push((
                 "grants",
-                "nothing: a reload keeps the configuration there is, a start fails".to_owned(),
+                "nothing: a reload keeps the current configuration, and a start fails".to_owned(),
             ));
         } else if let Some(acl) = &analysis.acl {
             let canonical = Some(acl.canonical()).filter(|canonical| !canonical.is_empty());

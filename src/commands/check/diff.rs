@@ -101,8 +101,7 @@ impl DiffArgs {
         // `None` for a whole configuration.
         let change = new.as_ref().map_or_else(|| Some(ObjectChange::default()), FileSource::change);
         if change.is_none() && !self.delete.is_empty() {
-            let why =
-                "--delete goes with QueueAcls and AdmissionPolicy objects, not with a whole configuration";
+            let why = "--delete requires QueueAcls and AdmissionPolicies instead of a complete configuration";
             return Err(Failure::Usage(why.to_owned()));
         }
         let whole = new.filter(|_| change.is_none()).map(|new| new.configuration(console)).transpose()?;

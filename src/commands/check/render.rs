@@ -89,7 +89,7 @@ fn rendered<'f>(
 ) -> Result<Settled, &'static str> {
     // An object that cannot be read could grant anything, or be the base.
     if lost.any(|finding| finding.diagnostic.is_error()) {
-        return Err("some of the input cannot be read");
+        return Err("part of the input cannot be read");
     }
     let settled = if settled.only_observes() { settle(enforced(&settled.snapshot)) } else { settled.clone() };
     if settled.applied() {
@@ -111,7 +111,7 @@ fn count(found: &[SourceDiagnostic], settled: &Settled) -> Count {
 fn notes(FileSource { inputs, unused, .. }: &FileSource, console: Console) {
     for name in inputs.unused_bare() {
         console.note(&format!(
-            "{name} is a bare queues.yaml and not used: to make it the base, give it with --base"
+            "{name} is a bare queues.yaml and is ignored: to use it as the base, pass it with --base"
         ));
     }
     if inputs.ignored > 0 {

@@ -161,8 +161,7 @@ authorizers:
             }
             (_, _, Some(file)) => line("tokenFile", file),
             _ => {
-                let message = "how does the API server show who it is? Write --client-certificate and \
-                    --client-key, or --token-file";
+                let message = "the API server's credentials are missing: add --client-certificate and --client-key, or --token-file";
                 return Err(Failure::Usage(message.to_owned()));
             }
         };
@@ -213,7 +212,7 @@ fn within(flag: &str, duration: SignedDuration, longest: Duration) -> Result<Str
     let positive =
         Duration::try_from(duration).ok().filter(|duration| !duration.is_zero() && *duration <= longest);
     positive.map(go_duration).ok_or_else(|| {
-        Failure::Usage(format!("{flag} {duration:#}: more than nothing, and at most {} s", longest.as_secs()))
+        Failure::Usage(format!("{flag} {duration:#}: must be positive and at most {} s", longest.as_secs()))
     })
 }
 

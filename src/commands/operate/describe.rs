@@ -46,7 +46,7 @@ pub struct DescribeArgs {
 /// cause.
 pub fn run(args: &DescribeArgs, console: Console) -> Result<Exit, Failure> {
     let about = request::object(&args.object.join("/"), &[ResourceKind::QueueAcl]).map_err(|_| {
-        let why = "name a QueueAcl, like queueacl/prod; for other kinds there is kubectl describe";
+        let why = "pass a QueueAcl, such as queueacl/prod; for other kinds, use kubectl describe";
         Failure::Usage(why.to_owned())
     })?;
     let source = args.source.source(console)?;

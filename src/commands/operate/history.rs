@@ -95,11 +95,10 @@ impl HistoryArgs {
         let answer = HistoryAnswer { version: VERSION, revisions };
         self.print(&answer, console)?;
         if answer.revisions.is_empty() && self.only.is_given() {
-            console.note("no revision changes anything for this user, or in this partition");
+            console.note("no revision changes the access of this user or this partition");
         } else if answer.revisions.is_empty() {
             console.note(&format!(
-                "there is no revision in namespace {namespace}: queuewarden records one with each text that it \
-                 writes"
+                "there is no revision in namespace {namespace}: queuewarden records one for each configuration that it writes"
             ));
         }
         Ok(Exit::yes(!answer.revisions.is_empty()))

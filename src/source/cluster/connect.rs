@@ -124,8 +124,7 @@ fn wrong(error: &KubeconfigError, args: &ServerArgs) -> String {
         }
         KubeconfigError::Parse(_) => "the kubeconfig is not the YAML that kubectl writes".to_owned(),
         KubeconfigError::CurrentContextNotSet => {
-            "the kubeconfig has no current context: name one by --context, or by kubectl config use-context"
-                .to_owned()
+            "the kubeconfig has no current context: use --context, or kubectl config use-context".to_owned()
         }
         KubeconfigError::LoadContext(name) => {
             format!("the kubeconfig has no context {}: kubectl config get-contexts lists them", quoted(name))

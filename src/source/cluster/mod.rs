@@ -248,7 +248,7 @@ impl Cluster {
         if namespace.is_none() {
             let namespace = &settings.namespace;
             notes.push(format!(
-                "{unknown}: namespace {namespace} is assumed, --cluster-namespace names another"
+                "{unknown}: assuming namespace {namespace}; to use another one, add --cluster-namespace"
             ));
         }
         Ok(of_namespace(settings, namespace))
@@ -319,8 +319,7 @@ impl Cluster {
         let (defaults, output) = tokio::try_join!(defaults, output)?;
         if defaults.is_none() && output.is_none() {
             return Err(Failure::NoConfigMaps(format!(
-                "namespace {} has neither ConfigMap {YUNIKORN_DEFAULTS} nor {YUNIKORN_CONFIGS}: is YuniKorn \
-                there? --cluster-namespace names another namespace, and --live asks the scheduler itself",
+                "namespace {} has neither ConfigMap {YUNIKORN_DEFAULTS} nor {YUNIKORN_CONFIGS}: select YuniKorn's namespace with --cluster-namespace, or read from the scheduler with --live",
                 spec.namespace
             )));
         }
@@ -430,10 +429,11 @@ impl Cluster {
 }
 
 /// The roles that let people read `YuniKorn`'s ConfigMaps.
-const TO_READ_MAPS: &str = "; help: have the ClusterRole view bound to you in YuniKorn's namespace, and \
+const TO_READ_MAPS: &str = "; help: ask an administrator to bind the ClusterRole view to you in YuniKorn's namespace, and \
     queuewarden-viewer in the cluster";
 /// The role that lets people read queuewarden's objects.
-const TO_READ_OBJECTS: &str = "; help: have the ClusterRole queuewarden-viewer bound to you in the cluster";
+const TO_READ_OBJECTS: &str =
+    "; help: ask an administrator to bind the ClusterRole queuewarden-viewer to you in the cluster";
 
 /// Returns the time at which an event was seen last.
 pub fn seen(event: &Event) -> Option<Timestamp> {

@@ -139,7 +139,7 @@ fn settings_that_cannot_be_read_are_not_taken_for_defaults() {
     let mut notes = Vec::new();
     let spec = cluster.run(async |_| cluster.spec(None, &mut notes).await).unwrap();
     assert_eq!(spec.namespace, "yunikorn");
-    assert!(notes.concat().contains("namespace yunikorn is assumed"), "{notes:?}");
+    assert!(notes.concat().contains("assuming namespace yunikorn"), "{notes:?}");
 }
 
 #[test]

@@ -496,7 +496,7 @@ fn named(kind: Kind, mut document: Document) -> Result<Object, Diagnostic> {
         let message = format!("this {} has no `metadata.name`", kind.name());
         return Err(Diagnostic::error(BAD_NAME, message).at(document.span("/metadata")));
     }
-    let message = format!("{} is not a name that Kubernetes takes", quoted(&name));
+    let message = format!("{} is not a valid name in Kubernetes", quoted(&name));
     let help =
         "write lower-case letters, digits, `-` and `.`, at most 253, with a letter or digit at both ends";
     Err(Diagnostic::error(BAD_NAME, message).at(document.span("/metadata/name")).help(help))
@@ -554,7 +554,7 @@ pub(super) fn refuse_duplicates(inputs: &mut Inputs) {
         let folders = [&object, other].map(|object| inputs.folder(object.document.source));
         let apart = matches!(folders, [Some(one), Some(other)] if one != other);
         if wrapped || apart {
-            let help = "give the file or folder of one environment, or the tree that is meant with --base";
+            let help = "pass the file or folder of one environment, or select the tree with --base";
             let diagnostic = Diagnostic::error(DUPLICATE_OBJECT, message).at(span).help(help);
             inputs.alternatives.push(object.finding(diagnostic));
             inputs.objects.push(object);

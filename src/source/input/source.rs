@@ -141,7 +141,7 @@ fn bytes(from: impl Read) -> io::Result<Vec<u8>> {
 fn decoded(bytes: &[u8]) -> Result<(String, Encoding), String> {
     if bytes.len() > yaml::MAX_TEXT {
         return Err(
-            "it has more than 8 MiB; give only what is asked about, such as the output of `kubectl get \
+            "it has more than 8 MiB; pass only the relevant objects, such as the output of `kubectl get \
             configmaps,queueacls -n yunikorn -o yaml`"
                 .to_owned(),
         );
@@ -150,7 +150,7 @@ fn decoded(bytes: &[u8]) -> Result<(String, Encoding), String> {
         let units: Vec<u16> = bytes.as_chunks().0.iter().map(|pair| unit(*pair)).collect();
         String::from_utf16(&units).ok().filter(|_| bytes.len().is_multiple_of(2))
     };
-    let broken = || "it begins like UTF-16, but is not valid UTF-16: save it as UTF-8".to_owned();
+    let broken = || "it starts like UTF-16, but is not valid UTF-16: save it as UTF-8".to_owned();
     match bytes {
         [0xff, 0xfe, ..] => Ok((wide(u16::from_le_bytes).ok_or_else(broken)?, Encoding::Utf16Le)),
         [0xfe, 0xff, ..] => Ok((wide(u16::from_be_bytes).ok_or_else(broken)?, Encoding::Utf16Be)),
@@ -213,7 +213,7 @@ impl Walk {
             if !is_folder {
                 self.files.push((path, reached));
             } else if path.ends_with(PACKAGES) {
-                self.skipped.push((path, "it holds packages of others"));
+                self.skipped.push((path, "it contains packages of other programs"));
             } else if depth < MAX_DEPTH {
                 let is_templates = is_chart && path.ends_with("templates");
                 let below = if is_templates { Reached::InTemplates } else { reached };
@@ -233,7 +233,7 @@ impl Walk {
     fn is_inside(&mut self, path: &Path) -> bool {
         let why = match fs::canonicalize(path) {
             // A pipe would be read until someone writes to it.
-            Ok(target) if !target.is_file() && !target.is_dir() => "it is no regular file",
+            Ok(target) if !target.is_file() && !target.is_dir() => "it is not a regular file",
             Ok(target) if !path.is_symlink() || target.starts_with(&self.root) => return true,
             Ok(_) => "it is a symbolic link out of the folder; name the target with another -f to read it",
             Err(_) if !path.is_symlink() => return true,
@@ -374,7 +374,7 @@ mod tests {
             ("e.json", "out of the folder"),
             ("f", "out of the folder"),
             ("g.yaml", "cannot be found"),
-            ("i.yaml", "no regular file"),
+            ("i.yaml", "not a regular file"),
         ]) {
             assert!(note.contains(&format!("/given/{name}` is skipped: ")) && note.contains(why), "{note}");
         }

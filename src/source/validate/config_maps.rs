@@ -252,8 +252,7 @@ fn inside(lines: Option<&Lines>, diagnostic: Diagnostic) -> Diagnostic {
 fn not_unpacked(key: &str) -> Diagnostic {
     let most = MAX_TEXT / (1024 * 1024);
     let message = format!(
-        "`{key}` cannot be unpacked: it is no gzip, which YuniKorn passes over with a line in its log, or \
-        holds more than {most} MiB"
+        "`{key}` cannot be unpacked: it is not gzip, which YuniKorn skips with a line in its log, or contains more than {most} MiB"
     );
     let help = "write the text into `data`, or write it with gzip and base64";
     Diagnostic::error(NOT_UNPACKED, message).help(help)
@@ -270,8 +269,7 @@ fn hides(key: &str) -> Diagnostic {
 fn contradicts(key: &str, other: &str) -> Diagnostic {
     let sets = target(key);
     let message = format!(
-        "`{other}` and `{key}` in `binaryData` give `{sets}` different values, of which YuniKorn takes one \
-        at random"
+        "`{other}` and `{key}` in `binaryData` give `{sets}` different values, and YuniKorn chooses one at random"
     );
     Diagnostic::warning(HIDES, message).help("leave one of them")
 }

@@ -254,7 +254,7 @@ fn terminated() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Returns whether this replica leads, and the candidate if a Lease decides that.
+/// Returns whether this replica leads, and the candidate if a Lease decides.
 fn elect(client: &Client, options: &RunOptions, name: &str) -> (Leadership, Option<Candidate>) {
     if !options.leader_elect {
         return (Leadership::unconditional(), None);

@@ -65,10 +65,7 @@ pub fn server_config(identity: ServerCertificate) -> Result<Arc<ServerConfig>, T
         .map_err(|error| TlsError(format!("cannot set up TLS: {error}")))?
         .with_client_cert_verifier(possession)
         .with_cert_resolver(Arc::new(identity));
-    // HTTP/1.1 if the client offers both, as API servers do. They would keep a single connection of HTTP/2,
-    // and notice only after 45 seconds that its replica hangs; until then every call would fail. A connection
-    // of HTTP/1.1 ends with the call that gets no answer, and the next one may reach another replica.
-    config.alpn_protocols = vec![b"http/1.1".to_vec(), b"h2".to_vec()];
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }
 

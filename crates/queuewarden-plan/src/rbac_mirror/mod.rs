@@ -216,7 +216,7 @@ pub fn target_states(changes: &MirrorChanges) -> Vec<TargetState> {
 pub enum MirrorAction {
     /// Creates the object, or replaces its content.
     Rules(Vec<MirrorRule>),
-    /// Creates the object, or replaces its content by this.
+    /// Creates the object, or replaces its content.
     Subjects(BTreeSet<MirrorSubject>),
     /// Removes the object.
     Delete,

@@ -313,9 +313,8 @@ fn decision_is_one_sentence() {
     assert_eq!(say(hadoop, &[ON, BOB], KILL, "bob"), "yarn.admin.acl names user bob");
     assert_eq!(
         say(hadoop, &[ON, BOB], LOGS, "ann"),
-        "user ann may not read its logs: otto owns it; neither yarn.admin.acl nor mapreduce.job.acl-view-job \
-         names the user or \
-         a group"
+        "user ann may not read its logs: otto owns it; yarn.admin.acl and mapreduce.job.acl-view-job \
+         do not name the user or a group"
     );
     let moving = say(Dialect::YarnCloudera, &[ON, BOB], (Verb::Move, "root.x"), "bob");
     assert_eq!(moving, "user bob may not move it into the other queue: there is no queue `root.x`");

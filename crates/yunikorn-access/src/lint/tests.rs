@@ -404,18 +404,18 @@ fn suspicious_names_are_reported_with_their_location() {
         &[
             (
                 "7212 root.c submitacl",
-                "the group `data-sciense` stands in `submitacl` of `root.c` only, and `data-science` in 2 \
+                "the group `data-sciense` is only in `submitacl` of `root.c`, but `data-science` is in 2 \
                  ACLs",
             ),
             (
                 "7211 root.d submitacl",
-                "`data-science` is a user in `submitacl` of `root.d`, and a group in `submitacl` of `root.b` \
+                "`data-science` is a user in `submitacl` of `root.d`, but a group in `submitacl` of `root.b` \
                  and 1 more ACL",
             ),
             (
                 "7212 root.e submitacl",
-                "the group `Data-Science` stands in `submitacl` of `root.e` only, and `data-science` in 2 \
-                 ACLs: case matters",
+                "the group `Data-Science` is only in `submitacl` of `root.e`, but `data-science` is in 2 \
+                 ACLs; names are case-sensitive",
             ),
         ],
     );
@@ -431,7 +431,7 @@ fn suspicious_names_are_reported_with_their_location() {
         &[("root", " ", ""), ("root.a", "sue", ""), ("root.b", "sue", ""), ("root.c", " sue", "")],
         &[(
             "7211 root.c submitacl",
-            "`sue` is a group in `submitacl` of `root.c`, and a user in `submitacl` of `root.a` and 1 more \
+            "`sue` is a group in `submitacl` of `root.c`, but a user in `submitacl` of `root.a` and 1 more \
              ACL",
         )],
     );

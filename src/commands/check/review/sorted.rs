@@ -234,7 +234,7 @@ fn next_line(reader: &mut impl BufRead) -> io::Result<Option<Result<Vec<u8>, Dia
     limited(reader).read_until(b'\n', &mut line)?;
     if line.len() == MAX_LINE && line.last() != Some(&b'\n') {
         reader.skip_until(b'\n')?;
-        let message = format!("this line has more than the {MAX_LINE} bytes that are read of one");
+        let message = format!("this line exceeds the limit of {MAX_LINE} bytes");
         return Ok(Some(Err(Diagnostic::error(codes::TOO_LARGE, message))));
     }
     Ok((!line.is_empty()).then_some(Ok(line)))
@@ -242,13 +242,13 @@ fn next_line(reader: &mut impl BufRead) -> io::Result<Option<Result<Vec<u8>, Dia
 
 fn review(line: &[u8]) -> Result<(ReviewKind, Value), Diagnostic> {
     let value: Value = serde_json::from_slice(line).map_err(|error| {
-        let message = format!("this line is no JSON: {error}");
+        let message = format!("this line is not JSON: {error}");
         Diagnostic::error(codes::NOT_JSON_LINE, message)
     })?;
     let Some(kind) = ReviewKind::from_document(&value) else {
         let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
-        let message = format!("this line is no review: its kind is {}", quoted(kind));
-        let help = "give the configuration with another -f";
+        let message = format!("this line is not a review: its kind is {}", quoted(kind));
+        let help = "pass the configuration with another -f";
         return Err(Diagnostic::error(codes::NOT_JSON_LINE, message).help(help));
     };
     Ok((kind?, value))

@@ -30,7 +30,7 @@ pub fn changes<'a>(sources: &'a [Source], found: &'a [SourceDiagnostic]) -> (Vec
         });
         left.extend(elsewise.filter_map(|finding| {
             let at = source.at(finding.diagnostic.span?.start);
-            Some(format!("{at} is not fixed: the text is written in another way there"))
+            Some(format!("{at} is not fixed: the text has a different form there"))
         }));
         if of(index).any(|finding| is_unreadable(finding.diagnostic.code)) {
             left.push(format!("{} is not fixed: it cannot be read; correct that first", source.name));
@@ -39,7 +39,7 @@ pub fn changes<'a>(sources: &'a [Source], found: &'a [SourceDiagnostic]) -> (Vec
                 changes.push(change);
             } else {
                 let help = "apply the fixes of the findings manually";
-                left.push(format!("{} is not fixed: it could not be read any more; {help}", source.name));
+                left.push(format!("{} is not fixed: it would no longer be readable; {help}", source.name));
             }
         }
     }
@@ -85,7 +85,7 @@ impl FileFix<'_> {
         let Some(path) = self.source.path() else { return Ok(()) };
         // In a folder links are followed only inside it, but a named one may lead anywhere.
         if path.is_symlink() {
-            let why = "it is a symbolic link; name the file that it leads to";
+            let why = "it is a symbolic link; pass its target instead";
             return Err(Failure::Output(format!("cannot write `{}`: {why}", self.source.name)));
         }
         let cannot = |why: String| Failure::Output(format!("cannot write `{}`: {why}", self.source.name));

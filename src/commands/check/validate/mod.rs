@@ -388,7 +388,7 @@ fn text_ahead<T>(ahead: &Ahead<T>, draw: impl Fn(&[T]) -> String) -> String {
     };
     let more = match ahead.more {
         0 => String::new(),
-        more => format!("and {}, at which nothing is looked at\n", plural(more, "more moment")),
+        more => format!("and {}, which are not checked\n", plural(more, "more moment")),
     };
     ahead.moments.iter().map(moment).collect::<String>() + &more
 }
@@ -473,7 +473,7 @@ fn known_findings(path: &Path) -> Result<BTreeMap<Key, Counts>, Failure> {
     let log = serde_json::from_str::<Value>(&text).ok();
     let results = log.as_ref().and_then(|log| log.pointer("/runs/0/results")?.as_array());
     let results = results.ok_or_else(|| {
-        Failure::Usage(format!("{} is no SARIF: write it with -o sarif", text::shown(path)))
+        Failure::Usage(format!("{} is not SARIF: create it with -o sarif", text::shown(path)))
     })?;
     let mut known = BTreeMap::<Key, Counts>::new();
     for result in results {
@@ -490,8 +490,7 @@ fn stale(known: &BTreeMap<Key, Counts>) -> Option<String> {
     let ([code, location, message], _) = gone.first()?;
     let count = plural(gone.iter().map(|(_, count)| count).sum(), "finding");
     Some(format!(
-        "{count} of the baseline no longer there, first {code} in {location}: {message}; write the file anew with \
-        -o sarif, without --baseline"
+        "{count} of the baseline no longer there, first {code} in {location}: {message}; create the file again with -o sarif, without --baseline"
     ))
 }
 

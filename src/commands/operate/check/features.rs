@@ -49,7 +49,7 @@ const MUTATES: &str = "MutatingWebhookConfiguration zz-queuewarden-user-info";
 const DELEGATION: Feature = Feature {
     setting: "spec.delegation is Enabled",
     needs: &[Part::StrictWebhook(OF_OWN_KINDS), Part::Policy("queuewarden-delegation")],
-    without: "a delegate can write in other names, and change what other administrators granted",
+    without: "a delegate can use other names, and change grants of other administrators",
     folder: "delegation",
     value: "webhooks.delegation=true",
 };
@@ -61,7 +61,7 @@ const STRICT: Feature = Feature {
         Part::Policy("queuewarden-own-names"),
         Part::Policy("queuewarden-operator-settings"),
     ],
-    without: "people can run pods in other names",
+    without: "users can run pods with other names",
     folder: "user-info",
     value: "webhooks.userInfo=true",
 };
@@ -88,14 +88,14 @@ const BLOCKING: Feature = Feature {
 const MIRROR: Feature = Feature {
     setting: "spec.rbacMirror is Enabled",
     needs: &[Part::Policy("queuewarden-rbac-mirror-policy")],
-    without: "the operator's right to write roles is not limited",
+    without: "the operator's permission to write roles is not restricted",
     folder: "rbac-mirror",
     value: "rbacMirror=true",
 };
 const APPLICATIONS: Feature = Feature {
     setting: "the operator runs with --applications",
     needs: &[Part::Policy("queuewarden-application-acls")],
-    without: "people who may patch a pod decide who may view and modify its application",
+    without: "users who can patch a pod can decide who may view and modify its application",
     folder: "applications",
     value: "webhooks.applications=true",
 };

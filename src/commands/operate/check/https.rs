@@ -79,7 +79,7 @@ pub(super) async fn check(client: &Client, now: Timestamp) -> Endpoints {
     let validates = targets.iter().any(|target| target.by == OF_OWN_KINDS);
     let names: Vec<&str> = targets.iter().map(|target| target.by.as_str()).collect();
     let installed = if names.is_empty() {
-        "none of queuewarden's is installed: objects are checked after they were written".to_owned()
+        "no webhook of queuewarden is installed, so objects are only checked after they are stored".to_owned()
     } else {
         format!("installed: {}", names.join(", "))
     };
@@ -141,8 +141,8 @@ async fn served(client: &Client) -> (Option<Line>, Option<Target>) {
         Line::ok(SERVED, format!("{API_SERVICE} is available"))
     } else {
         let why = available.and_then(|available| available.message);
-        let why = why.unwrap_or_else(|| "the API server has not looked yet".to_owned());
-        let remedy = "is the operator running with --https, and does a network policy let the API server in?";
+        let why = why.unwrap_or_else(|| "the API server has not checked it yet".to_owned());
+        let remedy = "check that the operator runs with --https, and that network policies allow connections from the API server";
         Line::fail(SERVED, format!("{API_SERVICE} is not available: {why}"), remedy)
     };
     let spec = service.spec.unwrap_or_default();
@@ -159,8 +159,7 @@ async fn served(client: &Client) -> (Option<Line>, Option<Target>) {
 /// Checks that every bundle has a valid authority, and that all bundles are the same.
 fn authorities(targets: &[Target], now: Timestamp) -> Line {
     let targets = || targets.iter().filter(|target| !target.blind);
-    let restart = "Deployment queuewarden-certificates writes it as soon as it runs and may patch that \
-        object (manifests/https); with --tls-cert-file it is yours to write, or cert-manager's";
+    let restart = "Deployment queuewarden-certificates sets it when it runs and has permission to patch that object (manifests/https); with --tls-cert-file, set it yourself or with cert-manager";
     let ends: Result<BTreeSet<Timestamp>, String> = targets().map(|target| valid_end(target, now)).collect();
     let first = match ends {
         Ok(ends) => ends.first().copied().unwrap_or(now),
@@ -170,7 +169,7 @@ fn authorities(targets: &[Target], now: Timestamp) -> Line {
         targets().filter_map(|target| Some(target.bundle.as_ref()?.0.as_slice())).collect();
     let found = format!("valid until {first}");
     if bundles.len() > 1 {
-        Line::warn(AUTHORITIES, format!("{found}, and not the same everywhere"), restart)
+        Line::warn(AUTHORITIES, format!("{found}, but different authorities are in use"), restart)
     } else if first.duration_since(now).as_secs() < SOON {
         Line::warn(AUTHORITIES, found, restart)
     } else {
@@ -185,7 +184,7 @@ fn valid_end(target: &Target, now: Timestamp) -> Result<Timestamp, String> {
         Some(pem) if !pem.0.is_empty() => match valid_until(&pem.0) {
             Some(until) if until > now => Ok(until),
             Some(until) => Err(format!("the authorities of {by} ended at {until}")),
-            None => Err(format!("the caBundle of {by} holds no certificate")),
+            None => Err(format!("the caBundle of {by} contains no certificate")),
         },
         _ => Err(format!("{by} has no caBundle")),
     }
@@ -213,8 +212,7 @@ pub(super) async fn certificate(client: &Client, namespace: &str, now: Timestamp
 
 /// Checks the content of that Secret.
 fn shown(secret: Option<Secret>, place: &str, now: Timestamp) -> Line {
-    let keeper = "Deployment queuewarden-certificates writes it: is it running, and may it? Applying \
-        examples/https again, or `helm upgrade`, restores both";
+    let keeper = "Deployment queuewarden-certificates writes it: check that it is running and has permission; to restore both, apply examples/https again, or run `helm upgrade`";
     let Some(secret) = secret else {
         return Line::fail(
             CERTIFICATE,
@@ -239,7 +237,7 @@ async fn behind(client: &Client, targets: &[Target]) -> Line {
     let services: BTreeSet<&(String, String)> =
         targets.iter().filter_map(|target| target.service.as_ref()).collect();
     if services.is_empty() {
-        return Line::ok(BEHIND, "the targets are known by URLs, without a Service");
+        return Line::ok(BEHIND, "the webhooks use URLs instead of Services");
     }
     let mut worst = Line::ok(BEHIND, "each Service has a ready replica");
     for service in services {
@@ -271,9 +269,9 @@ fn nobody(service: &(String, String), targets: &[Target]) -> Line {
     let mut names: Vec<&str> = strict.map(|target| target.by.as_str()).collect();
     names.dedup();
     if names.is_empty() {
-        return Line::fail(BEHIND, format!("{found}: its webhooks are not asked meanwhile"), remedy);
+        return Line::fail(BEHIND, format!("{found}: its webhooks are skipped"), remedy);
     }
-    let refused = format!("what {} is asked about is refused meanwhile", names.join(", "));
+    let refused = format!("requests to {} are refused", names.join(", "));
     Line::fail(BEHIND, format!("{found}: {refused}"), remedy)
 }
 
@@ -297,7 +295,7 @@ async fn answers(client: &Client) -> Line {
 
 /// Evaluates the result of the dry run. A rejection by the webhook itself is an answer, too.
 fn evaluate(result: Result<(), CallError>) -> Line {
-    let fine = Line::ok(ANSWERS, "a QueueAcl that was only tried went through the webhook");
+    let fine = Line::ok(ANSWERS, "the webhook accepted a QueueAcl in a dry run");
     let silent = format!("failed calling webhook \"{VALIDATES}\"");
     let denied = format!("webhook \"{VALIDATES}\" denied the request");
     match result {
@@ -305,7 +303,7 @@ fn evaluate(result: Result<(), CallError>) -> Line {
         Err(CallError::Refused { message, .. }) if message.contains(&silent) => Line::fail(
             ANSWERS,
             message,
-            "look at the lines above: the authorities, the replicas of the Service; then at network \
+            "check the lines above about the authorities and the Service, then network \
             policies between the API server and the operator's port",
         ),
         Err(CallError::Refused { message, .. }) if message.contains(&denied) => fine,
@@ -392,10 +390,7 @@ mod tests {
             [target("X", "a", true), target("X", "a", true), target("Y", "a", false), target("Z", "b", true)];
         let line = nobody(&service, &targets);
         assert_eq!(line.level, Level::Fail);
-        assert_eq!(
-            line.found,
-            "no ready replica for Service ns/a: what X is asked about is refused meanwhile"
-        );
+        assert_eq!(line.found, "no ready replica for Service ns/a: requests to X are refused");
         assert_eq!(nobody(&service, &[target("Y", "a", false), target("Z", "b", true)]).level, Level::Fail);
     }
 

@@ -205,14 +205,14 @@ impl RightSetting<'_> {
     fn evaluate(&self, count: usize, missing: &[RightRequest]) -> Line {
         let user = self.user(NAME);
         if missing.is_empty() {
-            return Line::ok(RIGHTS, format!("{user} may do all {count} things it needs to"));
+            return Line::ok(RIGHTS, format!("{user} has all {count} permissions that it needs"));
         }
         let needed = |request: &&RightRequest| self.needs(request.purpose) == Some(true);
         let (sure, maybe): (Vec<&RightRequest>, Vec<&RightRequest>) = missing.iter().partition(needed);
         let named: Vec<String> = sure.iter().chain(&maybe).map(|request| missing_right(request)).collect();
         let found = format!("{user} may not: {}", list(&named, ", ", NAMED));
         if sure.is_empty() {
-            return Line::warn(RIGHTS, format!("{found}; whether it needs to is not known"), ROLE);
+            return Line::warn(RIGHTS, format!("{found}; it is unknown whether it needs them"), ROLE);
         }
         Line::fail(RIGHTS, found, self.remedy(&sure))
     }

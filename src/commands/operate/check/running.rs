@@ -26,7 +26,7 @@ fn replicas(state: &OperatorState) -> Line {
         if state.unread {
             return unread(REPLICAS, found, state);
         }
-        return Line::warn(REPLICAS, found, "--operator-namespace names the namespace it is installed in");
+        return Line::warn(REPLICAS, found, "set its namespace with --operator-namespace");
     };
     let ready = state.ready_replicas.unwrap_or_default();
     let found = format!("{ready} of {wanted} ready in {namespace}");

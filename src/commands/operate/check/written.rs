@@ -69,7 +69,7 @@ pub(super) fn output(spec: &ConfigSpec, snapshot: &Snapshot) -> Option<bool> {
 /// Checks the conditions of the `YuniKornConfig`.
 fn config(found: Option<&ObservedObject>, spec: &ConfigSpec) -> Vec<Line> {
     let Some(config) = found else {
-        let what = "kubectl apply --server-side -k manifests/config, or one of your own";
+        let what = "apply manifests/config with kubectl apply --server-side -k, or your own";
         return vec![Line::fail(CONFIG, "no YuniKornConfig exists, so nothing is written", what)];
     };
     let mut lines = vec![ready(config, spec)];
@@ -84,8 +84,8 @@ fn ready(config: &ObservedObject, spec: &ConfigSpec) -> Line {
     let Some(ready @ Condition { status, reason, message, .. }) = config.condition(Type::Ready) else {
         return Line::fail(
             CONFIG,
-            "the operator has not looked at it since it was changed",
-            "is it running, and may it watch yunikornconfigs?",
+            "the operator has not processed its last change",
+            "check that it is running and has permission to watch yunikornconfigs",
         );
     };
     let what = format!("`queuewarden codes {reason}` explains it");
@@ -161,7 +161,7 @@ fn owners(spec: &ConfigSpec, snapshot: &Snapshot, key: &str) -> Line {
         } else {
             let tools = page("gitops.md");
             format!(
-                "take the key out of their manifests, or choose spec.adoption; the tools by name: {tools}"
+                "remove the key from their manifests, or set spec.adoption; for GitOps tools, see {tools}"
             )
         };
         return if owns { Line::warn(OWNERS, found, what) } else { Line::fail(OWNERS, found, what) };
@@ -174,11 +174,11 @@ fn owners(spec: &ConfigSpec, snapshot: &Snapshot, key: &str) -> Line {
         (true, _) => {
             Line::warn(OWNERS, format!("no manager owns {place}"), "kubectl get --show-managed-fields")
         }
-        (false, Mode::Observe) => Line::ok(OWNERS, format!("{place} is not there, and is not to be written")),
+        (false, Mode::Observe) => Line::ok(OWNERS, format!("{place} does not exist, and is not written")),
         (false, Mode::Enforce) => Line::fail(
             OWNERS,
-            format!("{place} is not there: YuniKorn falls back to yunikorn-defaults, or lets everyone in"),
-            "the operator writes it when the YuniKornConfig is in order and it leads",
+            format!("{place} does not exist: YuniKorn falls back to yunikorn-defaults, or lets everyone in"),
+            "the operator writes it when the YuniKornConfig is valid and it is the leader",
         ),
     }
 }
@@ -190,16 +190,22 @@ fn starts(text: &str, version: Version) -> Line {
         (Err(_), Some(refusal)) if verdict.unsure => Line::fail(STARTS, refusal, repair),
         (Err(_), refusal) => {
             let why = refusal.unwrap_or_else(|| "it cannot be read".to_owned());
-            Line::fail(STARTS, format!("YuniKorn would not start with the text in force: {why}"), repair)
+            Line::fail(
+                STARTS,
+                format!("YuniKorn would not start with the configuration in force: {why}"),
+                repair,
+            )
         }
         (Ok(()), Some(refusal)) => Line::fail(
             STARTS,
             format!(
-                "YuniKorn would start with the text in force, but takes it over in no other way: {refusal}"
+                "YuniKorn would start with the configuration in force, but would not reload it: {refusal}"
             ),
             repair,
         ),
-        (Ok(()), None) => Line::ok(STARTS, "YuniKorn takes the text in force, and would start with it"),
+        (Ok(()), None) => {
+            Line::ok(STARTS, "YuniKorn accepts the configuration in force, and would start with it")
+        }
     }
 }
 
@@ -209,7 +215,7 @@ fn size(snapshot: &Snapshot, text: &str) -> Line {
     let bytes = size_after(snapshot.output.as_deref(), &BTreeMap::new()).max(text.len());
     let found = format!("{bytes} of {MAX_BYTES} bytes");
     let runbook = page("runbooks/QueuewardenOutputNearLimit.md");
-    let what = format!("shorten the base, or grant to groups instead of users; {runbook}");
+    let what = format!("shorten the base, or grant access to groups instead of users; {runbook}");
     if bytes > WARN_BYTES { Line::warn(SIZE, found, what) } else { Line::ok(SIZE, found) }
 }
 
@@ -219,23 +225,21 @@ fn runs(state: &SchedulerState) -> Line {
         Some(false) => Line::fail(
             SCHEDULER,
             state.line(),
-            "wait some seconds after a change; then look for \"reload configuration failed\" in the \
+            "wait some seconds after a change, then search for \"reload configuration failed\" in the \
             scheduler's log",
         ),
         None if state.problem.is_none() && state.checksum.is_some() => {
             Line { level: Level::Unknown, ..Line::warn(SCHEDULER, state.line(), format!("see check {MAPS}")) }
         }
-        None if state.checksum.is_some() => Line::warn(
-            SCHEDULER,
-            state.line(),
-            format!("the versions that are proven: {}", page("install.md")),
-        ),
+        None if state.checksum.is_some() => {
+            Line::warn(SCHEDULER, state.line(), format!("supported versions: {}", page("install.md")))
+        }
         None => Line {
             level: Level::Unknown,
             ..Line::warn(
                 SCHEDULER,
                 state.line(),
-                "is the scheduler running? --scheduler-url names another way to it",
+                "check that the scheduler is running, or use another address with --scheduler-url",
             )
         },
     }

@@ -1,4 +1,4 @@
-//! Discovery and `OpenAPI`: documents that are the same for all callers, with an ETag, so that clients need
+//! Discovery and `OpenAPI`: documents that are the same for all callers, with an `ETag`, so that clients need
 //! not fetch them again.
 
 use std::future::ready;
