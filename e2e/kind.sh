@@ -80,7 +80,8 @@ policies() {
 install() {
     # With the labels of Pod Security, which `--create-namespace` does not set.
     on kubectl apply --server-side --filename manifests/namespace.yaml
-    on helm upgrade --install queuewarden charts/queuewarden --namespace queuewarden-system \
+    # Tests on an existing cluster apply the definitions by themselves, and write over other fields.
+    on helm upgrade --install queuewarden charts/queuewarden --namespace queuewarden-system --take-ownership --force-conflicts \
         --values charts/queuewarden/ci/kind-values.yaml --wait --timeout 3m
     # The image has the name of the one before.
     on kubectl --namespace queuewarden-system rollout restart deployment/queuewarden

@@ -99,9 +99,9 @@ async fn killed_leader_interrupts_requests_for_a_second() -> Result<()> {
     .await
 }
 
-/// A node that hangs does not answer or refuse. The API server has one connection to the webhook, and uses it
-/// until its own pings have failed for 45 seconds, or the Service leads elsewhere because the node is no
-/// longer ready. Then the other replica answers, while the node still hangs.
+/// A node that hangs does not answer or refuse. A request that reaches its replica waits for the webhook's
+/// timeout, and the API server then closes that connection. The Service leads to the other replica alone once
+/// the node is not ready, while it still hangs.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
 async fn a_node_that_hangs_costs_a_minute() -> Result<()> {
