@@ -1,4 +1,4 @@
-//! The shipped NetworkPolicies, where the network of the cluster enforces them.
+//! The shipped `NetworkPolicy` objects, where the network of the cluster enforces them.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::test_cluster::NAMESPACE;
