@@ -94,7 +94,7 @@ async fn kubectl_reads_queues() -> Result<()> {
             ("get queues.v1alpha1.access.queuewarden.dev root.team -o jsonpath={.status.submit.subjects[0].grants[0].origins[0].name}", "team"),
             ("explain queues.access.queuewarden.dev.status.submit", "The queue's own ACL as written"),
             ("explain queues.access.queuewarden.dev.status.admin --output plaintext-openapiv2", "Everyone who has the right"),
-            ("explain queueaccessreviews.spec", "The user's groups. Without any, YuniKorn resolves them."),
+            ("explain queueaccessreviews.spec", "The user's groups. If none are listed, YuniKorn resolves them."),
             ("api-resources --api-group=access.queuewarden.dev --no-headers -o name", "queueaccessreviews.access.queuewarden.dev\nqueues.access.queuewarden.dev\nselfqueueaccessreviews.access.queuewarden.dev\n"),
         ] {
             let ended = kubectl(cluster, arguments, "").await?;
@@ -273,7 +273,7 @@ async fn kubectl_explains_decisions() -> Result<()> {
             ),
             ("--as eve --as-group qa", "eve", "root.prod", "allowed: false"),
             ("--as eve", "lead", "root.team", "only administrators of the queue"),
-            ("", "lead", "root.team.new", "`root.team.new` is not configured, and root.team decides"),
+            ("", "lead", "root.team.new", "`root.team.new` is not configured, so root.team decides"),
         ] {
             let ended = kubectl(cluster, &format!("create -f - -o yaml {who}"), &about(user, queue)).await?;
             ensure!(

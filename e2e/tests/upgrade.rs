@@ -116,8 +116,8 @@ impl State {
         Ok(Self { output: (output.data.unwrap_or_default(), annotations), statuses })
     }
 
-    /// Removes the fields of a status, the types of conditions, and the warnings after a message that the
-    /// previous version did not have.
+    /// Removes the fields of a status and the types of conditions that the previous version did not have, and
+    /// new wordings.
     fn forget_what_is_new(&mut self, before: &Self) {
         for (name, status) in &mut self.statuses {
             let had = before.statuses.get(name).and_then(Value::as_object);
@@ -127,7 +127,7 @@ impl State {
                 if let Some(all) = fields.get_mut("conditions").and_then(Value::as_array_mut) {
                     all.retain(|condition| condition["type"].as_str().is_some_and(|it| types.contains(it)));
                     for condition in all {
-                        without_warnings(condition, had.get("conditions"));
+                        with_previous_message(condition, had.get("conditions"));
                     }
                 }
             }
@@ -139,16 +139,12 @@ impl State {
     }
 }
 
-/// Removes the warnings from a condition's message, if the rest is unchanged.
-fn without_warnings(condition: &mut Value, before: Option<&Value>) {
+/// Replaces a condition's message with the previous one. No version promises the wording of a message, so only
+/// `status` and `reason` are compared.
+fn with_previous_message(condition: &mut Value, before: Option<&Value>) {
     let mut before = before.and_then(Value::as_array).into_iter().flatten();
-    let Some(old) = before.find(|old| old["type"] == condition["type"]).map(|old| &old["message"]) else {
-        return;
-    };
-    let message = condition["message"].as_str().unwrap_or_default();
-    let start = message.split_once("; warning ").map(|(start, _)| start);
-    if start.is_some() && start == old.as_str() {
-        condition["message"] = old.clone();
+    if let Some(old) = before.find(|old| old["type"] == condition["type"]) {
+        condition["message"] = old["message"].clone();
     }
 }
 

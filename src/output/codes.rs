@@ -146,8 +146,11 @@ mod tests {
     #[test]
     fn kinds_conditions_and_remedies_are_named() {
         let text = explained_reason(Reason::NotVerified);
-        assert!(text.starts_with("NotVerified\n\nYuniKornConfig, Loaded: There is no"), "{text}");
-        assert!(text.ends_with("To do: Set `spec.schedulerUrl`.\n"), "{text}");
+        assert!(
+            text.starts_with("NotVerified\n\nYuniKornConfig, Loaded: `spec.schedulerUrl` is not set"),
+            "{text}"
+        );
+        assert!(text.ends_with("Fix: Set `spec.schedulerUrl`.\n"), "{text}");
     }
 
     #[test]

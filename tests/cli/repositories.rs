@@ -329,11 +329,8 @@ fn what_is_skipped_is_counted() {
     let ended = run(&["validate", "-f", "."], folder.path(), "");
     let said = err(&ended);
     assert_eq!(ended.status.code(), Some(0), "{said}");
-    assert!(
-        said.contains("note: 2 files skipped, ") && said.contains("note: nothing was checked: "),
-        "{said}"
-    );
+    assert!(said.contains("note: 2 files skipped") && said.contains("note: nothing was checked: "), "{said}");
     write("c.yaml", &values(GOOD, 0));
     let ended = run(&["who-can", "submit", "root.etl", "-f", "."], folder.path(), "");
-    assert!(ended.status.success() && err(&ended).contains("note: 2 files skipped, "), "{}", err(&ended));
+    assert!(ended.status.success() && err(&ended).contains("note: 2 files skipped"), "{}", err(&ended));
 }

@@ -342,7 +342,7 @@ fn unreadable() -> Vec<Attack> {
         added(
             "a requester whose groups are one text",
             &with(pod(&json!("x")), &json!({"userInfo": {"groups": "people"}})),
-            &["a list is due"],
+            &["a string in place of a list"],
         ),
         added(
             "a requester without a name",

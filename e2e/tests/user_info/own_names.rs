@@ -273,6 +273,10 @@ async fn forge(cluster: &TestCluster, changes: &Value) -> Result<Client> {
     })
     .await?;
     let revisions: Api<ControllerRevision> = Api::namespaced(client.clone(), NAMESPACE);
+    eventually("the last forged revision to be collected", PATIENCE, || async {
+        Ok(revisions.get_opt("set-forged").await?.is_none().then_some(()))
+    })
+    .await?;
     let mut forged = revisions.get(&current).await?;
     let data = forged.data.take().context("the revision has no data")?.0;
     forged.data = Some(RawExtension(merged(data, changes)));

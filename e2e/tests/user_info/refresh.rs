@@ -48,7 +48,10 @@ async fn pods_from_before_the_webhook_are_found_and_get_their_aliases() -> Resul
             cli::ask(cluster.kubeconfig(), command.trim()).await
         };
         let no_grant = refresh("").await?;
-        ensure!(no_grant.code == Some(0) && no_grant.err.contains("all pods have the aliases"), "{no_grant}");
+        ensure!(
+            no_grant.code == Some(0) && no_grant.err.contains("all pods have exactly the aliases"),
+            "{no_grant}"
+        );
 
         cluster.kubectl_with_input(&["apply", "-f", "-"], &example()?).await?;
         cluster.wait_for(Kind::QueueAcl, "spark", is_true("Ready"), PATIENCE).await?;

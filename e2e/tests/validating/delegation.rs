@@ -152,8 +152,8 @@ fn attempts() -> Vec<Attempt> {
             foreign,
         ),
         new("a name that the API server makes up", nameless, foreign),
-        new("granting nobody", x("root.prod", nobody.clone()), "grants nobody"),
-        new("granting nobody on a queue that may come", x("root.prod.later", nobody), "grants nobody"),
+        new("granting nobody", x("root.prod", nobody.clone()), "grants nothing"),
+        new("granting nobody on a queue that may come", x("root.prod.later", nobody), "grants nothing"),
         new(
             "making everyone administrator",
             x("root.prod", json!({"admin": {"everyone": true}})),

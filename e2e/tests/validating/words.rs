@@ -53,7 +53,7 @@ async fn each_change_is_answered_with_effects_and_problems() -> Result<()> {
         let wrong = acl("wrong", &json!({"queue": "root.test", "submit": {"acl": "a  b"}}));
         let answer = create(&admin, ACLS, &wrong).await?;
         ensure!(
-            (400..500).contains(&answer.code) && answer.message.contains("more than one consecutive space"),
+            (400..500).contains(&answer.code) && answer.message.contains("more than one space in an ACL"),
             "{answer:?}"
         );
         // Any object can be deleted and have its status written.

@@ -386,7 +386,7 @@ mod tests {
         let cases = [
             (json!([]), "a QueueAccessReview must be an object"),
             (json!({"kind": "QueueAccessReview"}), "apiVersion must be"),
-            (document(QueueAccessReviewKind::Own, &json!({})), "kind must be \"QueueAccessReview\""),
+            (document(QueueAccessReviewKind::Own, &json!({})), "kind must be QueueAccessReview"),
             (json!({"apiVersion": API_VERSION, "kind": "QueueAccessReview"}), "spec"),
             (named(json!("x")), "spec"),
             (named(json!({"user": "a", "verb": "sumbit", "queue": "root"})), "did you mean `submit`?"),

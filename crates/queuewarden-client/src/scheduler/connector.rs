@@ -278,8 +278,8 @@ mod tests {
             (&[], Some("it has no `token`")),
             (&[("token", "a\nb")], Some("contains a line break")),
             (&[("token", "a\u{0}")], Some("control character")),
-            (&[("username", "sue")], Some("no `password`")),
-            (&[("tls.key", "b")], Some("no `tls.crt`")),
+            (&[("username", "sue")], Some("not `password`")),
+            (&[("tls.key", "b")], Some("not `tls.crt`")),
             (&[("token", "abc"), ("username", "sue"), ("password", "x")], Some("remove one of them")),
         ] {
             let values: Values = values.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();

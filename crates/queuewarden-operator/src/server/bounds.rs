@@ -728,7 +728,7 @@ mod tests {
     async fn a_fault_is_an_answer() {
         let (router, _) = state();
         let (code, body) = ask(&router, Request::get("/fault").body(Body::empty()).unwrap()).await;
-        assert!(code == 500 && body.contains("fault"), "{body}");
+        assert!(code == 500 && body.contains("internal error"), "{body}");
         assert_eq!(ask(&router, Request::get("/none").body(Body::empty()).unwrap()).await.0, 404);
     }
 }

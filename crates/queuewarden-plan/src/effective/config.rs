@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(read("sue", None).as_deref(), Ok("sue"));
         assert_eq!(read("a  b", Some("bob")).as_deref(), Ok("bob"));
         for proven in [None, Some("c  d")] {
-            assert!(read("a  b", proven).unwrap_err().ends_with("is not known: a  b"));
+            assert!(read("a  b", proven).unwrap_err().ends_with("is unknown: a  b"));
         }
     }
 }

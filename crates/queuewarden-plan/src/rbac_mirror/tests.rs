@@ -530,7 +530,7 @@ fn a_text_that_is_refused_leaves_the_mirror_to_what_runs() {
     assert_eq!(unknown.mirror.steps, []);
     let (mirrored, message) = reported(&unknown);
     assert_eq!(mirrored, "Unknown/ConfigNotReady");
-    assert!(message.contains("the mirror stays as it is: YuniKorn refuses the configuration, and the configuration that it runs is unknown:  "), "{message}");
+    assert!(message.contains("the mirror stays as it is: YuniKorn refuses the configuration, and the configuration that it runs is unknown: "), "{message}");
     snapshot.observed.loaded_text = Some(prod("u"));
     assert_eq!(users(&done(snapshot)), ["u"]);
 }
@@ -630,7 +630,7 @@ fn why_the_last_step_failed_and_what_has_no_room_is_reported() {
     let found = finding(true, &mirror, &full, 0, None).unwrap();
     assert_eq!((found.status.as_str(), found.reason.as_str()), ("False", "TooLarge"));
     assert!(
-        found.message.contains("full: the submitacl of queue `root.z` and those after"),
+        found.message.contains("full: it leaves out the submitacl of queue `root.z` and those after"),
         "{}",
         found.message
     );

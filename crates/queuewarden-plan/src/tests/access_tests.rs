@@ -56,7 +56,7 @@ fn a_test_is_decided_by_what_is_in_force() {
     assert_eq!(conditions(&done.plan, "ugly"), ["Accepted=False/Invalid", "Ready=False/Invalid"]);
     assert_eq!(
         message(&done.plan, "bad", "Passing"),
-        "2 of 3 checks fail:  case 1: expected: user sue may submit to root.test; but no ACL on the way from root.test up to root names user sue or group sue"
+        "2 of 3 checks fail: case 1: expected: user sue may submit to root.test; but no ACL from root.test up to root names user sue or group sue"
     );
     let rest = &done.plan.access_tests["bad"].rest;
     assert_eq!(
@@ -133,7 +133,7 @@ fn a_change_that_breaks_a_blocking_test_is_refused_and_names_it() {
     quiet(&mut granted);
     let gone = granted.queue_acls.first().cloned();
     let answer = admit(&granted, &review(&who("root", &[]), true, gone, None));
-    assert!(refused(answer).starts_with("QueueAccessTest/bob does not"));
+    assert!(refused(answer).starts_with("QueueAccessTest/bob refuses this change because of "));
 
     // A change that breaks no test is accepted, and failures of reporting tests are only warnings.
     assert_eq!(created(&snapshot, submit("b", "root.prod", "sue")).refusal, None);
@@ -234,7 +234,7 @@ fn a_test_is_written_whether_it_holds_or_not_unless_it_is_none() {
     assert_eq!(ask(test("a", Enforcement::Block, &["root.prod"], &[])).warnings.len(), 0);
     let failing = ask(test("a", Enforcement::Block, &["root.test"], &[]));
     assert_eq!(failing.refusal, None);
-    assert!(failing.warnings[0].starts_with("1 of 1 checks fail:  case 1"), "{failing:?}");
+    assert!(failing.warnings[0].starts_with("1 of 1 checks fail: case 1"), "{failing:?}");
     let wrong = vec![Diagnostic::error(Code::new(5151, "x"), "spec.cases: none")];
     let invalid = ask(AccessTestEntry { spec: Err(wrong), ..test("a", Enforcement::Block, &[], &[]) });
     assert!(invalid.refusal.is_some());
@@ -262,7 +262,7 @@ fn what_cannot_be_decided_is_no_failure_and_comes_after_those() {
     );
     assert_eq!(conditions(&plan, "both")[1], "Passing=False/Failing");
     let both = message(&plan, "both", "Passing");
-    assert!(both.starts_with("1 of 2 checks fail:  case 1: ") && both.contains("root.gone"), "{both}");
+    assert!(both.starts_with("1 of 2 checks fail: case 1: ") && both.contains("root.gone"), "{both}");
     let failures = &plan.access_tests["both"].rest.failures;
     assert!(failures[0].contains("root.gone") && failures[1].contains("root.prod"), "{failures:?}");
 }

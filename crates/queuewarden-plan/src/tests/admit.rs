@@ -550,7 +550,7 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
                 change(object, everyone),
                 "everyone an administrator",
             );
-            no("granting nobody", none.clone(), change(object, nobody), "grants nobody");
+            no("granting nobody", none.clone(), change(object, nobody), "grants nothing");
         }
     }
     // Users cannot change the object that their own right depends on.

@@ -35,7 +35,7 @@ fn policies_say_which_keys_change() {
     assert_eq!((answer.refusal, answer.warnings.last().unwrap().as_str()), (None, set));
     let bypassing = AdmissionPolicySpec { bypass_auth: Some(true), ..AdmissionPolicySpec::default() };
     let answer = create(&snapshot, entry("p", bypassing));
-    assert!(answer.warnings[0].starts_with("QW4117: bypassAuth: every user may set"), "{answer:?}");
+    assert!(answer.warnings[0].starts_with("QW4117: bypassAuth: every user can set"), "{answer:?}");
     let answer = create(&snapshot, policy("(airflow"));
     assert!(answer.refusal.is_some(), "{answer:?}");
     snapshot.policies = vec![policy("^a$")];
@@ -169,7 +169,7 @@ fn a_configuration_that_names_another_policy_says_what_that_does() {
         configured(&snapshot, edited(&snapshot, |spec| spec.admission_policy = Some(name.into()))).warnings
     };
     let set = "sets admissionController.accessControl.bypassAuth to \"true\"";
-    assert_eq!(named("b")[1..], ["AdmissionPolicy `b` counts instead of `a`", set]);
+    assert_eq!(named("b")[1..], ["AdmissionPolicy `b` takes effect instead of `a`", set]);
     let missing = named("c");
     assert!(missing[1].starts_with("AdmissionPolicyMissing: there is no AdmissionPolicy `c`"), "{missing:?}");
 }

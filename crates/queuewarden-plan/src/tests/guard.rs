@@ -84,7 +84,10 @@ fn settings_that_no_scheduler_can_read_are_refused() {
     };
     let answer = changed(&calm(), YUNIKORN_CONFIGS, Some(&set("5")));
     let refused = answer.refusal.unwrap();
-    assert!(refused.contains("key service.schedulingInterval: QW3042: `5` is no duration"), "{refused}");
+    assert!(
+        refused.contains("key service.schedulingInterval: QW3042: `5` is not a valid duration"),
+        "{refused}"
+    );
     assert_eq!(changed(&calm(), YUNIKORN_CONFIGS, Some(&set("5s"))).refusal, None);
     let mut broken = calm();
     broken.output = Some(set("5"));

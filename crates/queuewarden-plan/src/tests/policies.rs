@@ -56,7 +56,7 @@ fn set_fields_become_keys_and_others_are_left_alone() {
     assert_eq!(value(&settled.snapshot, EXTERNAL_USERS), Some("^a$,^b$"));
     assert_eq!(value(&settled.snapshot, TRUST_CONTROLLERS), Some("false"));
     assert_eq!(condition(&settled.plan, "p", "Ready"), "True/NotVerified");
-    let sets = "sets bypassAuth, externalUsers; warning QW4117: bypassAuth: every user may set";
+    let sets = "sets bypassAuth, externalUsers; warning QW4117: bypassAuth: every user can set";
     assert!(said(&settled.plan, "p").starts_with(sets), "{}", said(&settled.plan, "p"));
     assert_at_rest(&settled);
 }

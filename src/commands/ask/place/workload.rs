@@ -233,7 +233,7 @@ mod tests {
             Workload { namespace: "etl".to_owned(), pod, ..Workload::default() }
         };
         assert!(joined(&pod(None)).unwrap().contains("yunikorn-etl-autogen"));
-        assert!(joined(&pod(Some("spark-1"))).unwrap().contains("joins application spark-1"));
+        assert!(joined(&pod(Some("spark-1"))).unwrap().contains("if application spark-1 is running"));
         assert_eq!(joined(&pod(Some("etl-uniqueautogen"))), None);
     }
 }

@@ -164,13 +164,13 @@ async fn reviews_are_answered_to_those_whom_they_concern() {
     warned.expect(201, "status");
     service.create("ann", NAMED, json!({"verb": "submit", "queue": "root"})).await.expect(422, "spec.user");
     service.create("ann", NAMED, json!("x")).await.expect(422, "spec");
-    service.send("ann", Request::post(NAMED), "x").await.expect(400, "no JSON");
+    service.send("ann", Request::post(NAMED), "x").await.expect(400, "not JSON");
     service
         .send("ann", Request::post(NAMED).header("content-type", "application/yaml"), "{}")
         .await
         .expect(415, "application/json");
     let odd = json!({"verb": "submit", "queue": "root.a b"});
-    service.create("reader", OWN, odd.clone()).await.expect(201, "is no queue");
+    service.create("reader", OWN, odd.clone()).await.expect(201, "is not a queue");
     service.create("sue", OWN, odd).await.expect(201, "or there is no such queue");
     service
         .create("a b", OWN, json!({"verb": "submit", "queue": "root"}))
