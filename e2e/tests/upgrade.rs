@@ -139,8 +139,8 @@ impl State {
     }
 }
 
-/// Replaces a condition's message with the previous one. No version promises the wording of a message, so only
-/// `status` and `reason` are compared.
+/// Replaces a condition's message with the previous one. No version promises the wording of a message, so
+/// only `status` and `reason` are compared.
 fn with_previous_message(condition: &mut Value, before: Option<&Value>) {
     let mut before = before.and_then(Value::as_array).into_iter().flatten();
     if let Some(old) = before.find(|old| old["type"] == condition["type"]) {
