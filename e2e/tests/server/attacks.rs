@@ -52,7 +52,9 @@ type Attack = fn(Target) -> BoxFuture<'static, Result<()>>;
 /// Attacks on memory, and on other clients' turns, which must leave honest clients their time.
 const ON_MEMORY: [(&str, Attack); 8] = [
     ("packed ConfigMaps", |target| Box::pin(posted(target, "/configmaps", packed_config_map, 8))),
-    ("headers by reference", |target| Box::pin(streams(target, 60, 99, referring_headers(900)))),
+    ("headers by reference that are refused", |target| {
+        Box::pin(streams(target, 60, 99, referring_headers(1850)))
+    }),
     ("lists of numbers", |target| Box::pin(posted(target, "/user-info", || Ok(list_of_numbers()), 4))),
     ("unfinished headers on the health port", |target| Box::pin(unfinished_headers(target, 700))),
     ("an ACL of 4.7 MB", |target| Box::pin(posted(target, "/validate", || Ok(long_acl()), 4))),
@@ -60,10 +62,9 @@ const ON_MEMORY: [(&str, Attack); 8] = [
     ("slow bodies at all endpoints, and packed ConfigMaps", |target| Box::pin(slow_and_packed(target))),
     ("200 of the largest reviews at once", |target| Box::pin(two_hundred(target))),
 ];
-/// A flood of requests takes processor time from others, more than a debug build has.
-const FLOOD: (&str, Attack) = ("headers by reference that are refused", |target| {
-    Box::pin(streams(target, 60, 99, referring_headers(1850)))
-});
+/// Headers that are accepted. A debug build on a busy machine has needed more than the limit once.
+const ACCEPTED: (&str, Attack) =
+    ("headers by reference", |target| Box::pin(streams(target, 60, 99, referring_headers(900))));
 const ON_OTHERS: [(&str, Attack); 2] = [
     ("silent bodies", |target| Box::pin(streams(target, 8, 99, silent_headers()))),
     ("connections that are never idle", |target| Box::pin(streams(target, 512, 1, silent_headers()))),
@@ -457,8 +458,8 @@ async fn attacked(name: &str, attack: Attack, on_others: bool, duration: Duratio
 }
 
 async fn all(duration: Duration) -> Result<()> {
-    let flood = (duration == MINUTE).then_some(FLOOD);
-    let on_memory = ON_MEMORY.into_iter().chain(flood).map(|attack| (attack, false));
+    let accepted = (duration == MINUTE).then_some(ACCEPTED);
+    let on_memory = ON_MEMORY.into_iter().chain(accepted).map(|attack| (attack, false));
     let all = on_memory.chain(ON_OTHERS.map(|attack| (attack, true)));
     let mut wrong = Vec::new();
     for ((name, attack), on_others) in all {
