@@ -25,7 +25,7 @@ const READ: &[Read] = &[
     ("|\n          *", "*\n", "*", &[(1004, "|\n          *")]),
     ("|-\n          *", "*", "*", &[]),
     ("“*”", "“*”", "", &[(1012, "“*”"), (1024, "“*”")]),
-    // The same quotes, copied from the documentation in a wrong encoding.
+    // The same quotes in a wrong encoding, as in copies of the documentation.
     ("โ€œ*โ€", "โ€œ*โ€", "", &[(1012, "โ€œ*โ€"), (1024, "โ€œ*โ€")]),
     (r#"'"*"'"#, "\"*\"", "", &[(1012, "\"*\""), (1024, "\"*\"")]),
     ("sue,*", "sue,*", "sue", &[(1009, "*")]),
