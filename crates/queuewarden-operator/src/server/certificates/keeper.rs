@@ -124,7 +124,7 @@ impl Keeper {
             };
             written.map_err(|error| TlsError(format!(
                 "cannot write Secret {}: {error}; the role of ServiceAccount queuewarden-certificates must \
-                 allow get and update on it and, if it does not exist, create",
+                 allow get, update, create and patch on it",
                 self.name
             )))?;
         }
