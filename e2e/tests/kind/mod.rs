@@ -37,6 +37,13 @@ async fn run(program: &str, args: &[&str]) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
+/// Returns a shell command that lists the processes of a pod on its node.
+fn processes(uid: &str) -> String {
+    // The slice of a pod has its ID with underscores.
+    let slice = uid.replace('-', "_");
+    format!("grep -l {slice} /proc/[0-9]*/cgroup 2> /dev/null | cut -d/ -f3")
+}
+
 /// Installs the chart, or upgrades it to exactly these values and the values for the image, and waits until
 /// everything is ready.
 async fn helm(cluster: &TestCluster, values: &[&str]) -> Result<()> {

@@ -6,7 +6,7 @@ use queuewarden_e2e::wait::LONG;
 use queuewarden_e2e::{TestCluster, eventually, operator, yunikorn};
 use serde_json::json;
 
-use super::{LABEL, grant, helm, phase, run, switch_on};
+use super::{LABEL, grant, helm, phase, processes, run, switch_on};
 
 /// Returns the status of an HTTP answer that comes in time; `000` without one. The request has the address
 /// of this pod.
@@ -14,10 +14,10 @@ async fn get(cluster: &TestCluster, (namespace, pod): (&str, &str), url: &str) -
     let columns = "jsonpath={.spec.nodeName} {.metadata.uid}";
     let pod = cluster.kubectl(&["get", "pod", pod, "-n", namespace, "-o", columns]).await?;
     let (node, uid) = pod.split_once(' ').context("no pod")?;
-    let slice = uid.replace('-', "_");
     let curl = format!(
-        "p=$(grep -l {slice} /proc/[0-9]*/cgroup 2> /dev/null | head -n 1 | cut -d/ -f3); \
-         nsenter --net --target $p curl -ks -o /dev/null -m 3 -w '%{{http_code}}' {url} || true"
+        "p=$({} | head -n 1); \
+         nsenter --net --target $p curl -ks -o /dev/null -m 3 -w '%{{http_code}}' {url} || true",
+        processes(uid)
     );
     run("docker", &["exec", node, "sh", "-c", &curl]).await
 }

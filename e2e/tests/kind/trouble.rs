@@ -11,7 +11,7 @@ use queuewarden_e2e::{TestCluster, eventually, operator, yunikorn};
 use serde_json::json;
 
 use super::load::Load;
-use super::{LABEL, apart, grant, helm, leader, roll_out_again, rolled_out, run, switch_on};
+use super::{LABEL, apart, grant, helm, leader, processes, roll_out_again, rolled_out, run, switch_on};
 
 /// The endpoints that are needed to write QueueAcls and to create pods.
 const STRICT: [&str; 3] = ["webhooks.enabled=true", "webhooks.validating=true", "webhooks.userInfo=strict"];
@@ -86,10 +86,9 @@ async fn killed_leader_interrupts_requests_for_a_second() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let load = strict(cluster).await?;
         let (node, pod) = leader(cluster).await?;
-        // The slice of a pod has its ID with underscores.
-        let slice = pod.replace('-', "_");
         let kill = format!(
-            "for p in $(grep -l {slice} /proc/[0-9]*/cgroup | cut -d/ -f3); do [ \"$(cat /proc/$p/comm)\" != queuewarden ] || kill -KILL $p; done"
+            "for p in $({}); do [ \"$(cat /proc/$p/comm)\" != queuewarden ] || kill -KILL $p; done",
+            processes(&pod)
         );
         run("docker", &["exec", &node, "sh", "-c", &kill]).await?;
         restarted(cluster).await?;

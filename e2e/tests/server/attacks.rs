@@ -246,13 +246,12 @@ fn silent_headers() -> Vec<u8> {
     block
 }
 
-/// Returns the same with as many headers as one byte each can name.
-///
-/// queuewarden accepts 900 of these headers, which take 34 bytes each of its limit.
+/// Returns the same with `count` more headers, each named by one byte. A header takes 34 bytes of the limit,
+/// so 900 are accepted.
 fn referring_headers(count: usize) -> Vec<u8> {
     let mut block = silent_headers();
     block.extend_from_slice(&[0x40, 1, b'x', 1, b'y']);
-    block.extend(vec![0xbe; count]);
+    block.resize(block.len() + count, 0xbe);
     block
 }
 
